@@ -40,8 +40,11 @@ pub(crate) struct PostgresBenchOptions {
     /// Only queries by vector, on drawers with short texts and on the server alone.
     #[arg(long)]
     only_queries: bool,
-    /// Ask what an earlier run with `--only-queries` has filled and indexed.
-    #[arg(long, requires = "only_queries")]
+    /// Only searches end to end.
+    #[arg(long, conflicts_with = "only_queries")]
+    only_search: bool,
+    /// Ask what an earlier run with the same `--only-…` has filled and indexed, on the server alone.
+    #[arg(long)]
     again: bool,
     /// The process id of the server, to measure its memory.
     #[arg(long)]
@@ -60,7 +63,12 @@ struct MeasuredBackend<'a> {
 /// Fills both palaces and measures everything; the figures by backend and name.
 pub(crate) fn run(options: &PostgresBenchOptions) -> Result<Json> {
     let mut figures = Map::new();
-    if !options.only_queries {
+    if options.again && !options.only_queries && !options.only_search {
+        return Err(loci_core::Error::invalid(
+            "--again needs --only-queries or --only-search",
+        ));
+    }
+    if !options.only_queries && !options.again {
         let scratch = tempfile::tempdir().map_err(|error| loci_core::Error::invalid(error.to_string()))?;
         figures.insert("embedded".to_owned(), measure_embedded(scratch.path(), options)?);
     }
@@ -104,6 +112,10 @@ fn measure_embedded(folder: &Path, options: &PostgresBenchOptions) -> Result<Jso
 impl MeasuredBackend<'_> {
     fn measure(&self) -> Result<Map<String, Json>> {
         let mut figures = Map::new();
+        if self.options.only_search {
+            figures.insert("search".to_owned(), self.measure_search()?);
+            return Ok(figures);
+        }
         let collection = self.create_collection(
             CollectionName::DEFAULT,
             EmbedderIdentity {

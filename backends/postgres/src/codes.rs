@@ -2,7 +2,7 @@
 //!
 //! Codes are a projection of the exact vectors, for the cosine metric only, and need the extension `vector`. A space
 //! counts its codes: if a vector has none, the exact vectors answer. The distance by codes differs from the exact one by
-//! at most [`ERROR_BOUND`], so that the exact nearest are always among the candidates.
+//! at most [`error_bound`], so that the exact nearest are always among the candidates.
 
 mod build;
 
@@ -13,12 +13,14 @@ use crate::statement::SqlStatement;
 
 pub(crate) use build::build_codes;
 
-/// The most that a distance by codes differs from the exact one.
+/// Returns the most that a distance by codes of this many values differs from the exact one.
 ///
 /// Rounding to 11 significant bits changes a vector of length one by at most 2^-11, and both vectors are rounded. The
-/// server adds the products in single precision, which for up to [`MOST_VALUES`] values changes the sum by less than
-/// 2^-24 for each value, since the sum of the absolute products is at most one.
-pub(crate) const ERROR_BOUND: f32 = 2.0 / 2048.0 + MOST_VALUES as f32 / 16_777_216.0 + 1e-5;
+/// server adds the products in single precision, which changes the sum by less than 2^-24 for each value, since the sum of
+/// the absolute products is at most one.
+pub(crate) fn error_bound(values: usize) -> f32 {
+    2.0 / 2048.0 + values as f32 / 16_777_216.0 + 1e-5
+}
 
 /// The most values of a vector that has a code; the extension takes more, but the bound would grow.
 pub(crate) const MOST_VALUES: usize = 4096;

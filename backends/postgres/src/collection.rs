@@ -1,20 +1,21 @@
 //! A collection on a server: every call is one transaction.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::write::check_batch;
 use loci_core::{
     ApplyRequest, ChangeFeed, ChangePage, Collection, CollectionInfo, CollectionName, CollectionReader,
     Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
-    EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange,
-    IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, Metric,
-    OpenOptions, PendingRequest, PurgeReport, QueryPrecision, QueryRequest, Receipt, Result, RevisionOutcome,
-    SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer,
-    VectorFill, VectorFillReport, Visibility,
+    EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, ForeseenRead, GetRequest,
+    IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
+    MaintenanceState, Metric, OpenOptions, PendingRequest, PurgeReport, QueryPrecision, QueryRequest,
+    Receipt, Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision,
+    StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 
 use crate::deadline::ServerDeadline;
-use crate::moment::{MomentView, ServerMoment};
+use crate::moment::{MomentAddress, MomentView, ServerMoment};
 use crate::palace::ServerPalace;
 use crate::receipts::ServerKeyedBatch;
 use crate::session::PipelineRows;
@@ -37,6 +38,8 @@ pub(crate) struct ServerCollection {
     visibility: Visibility,
     writable: bool,
     wait: Duration,
+    /// The collection as a read of this handle saw it last, by which the next reads are foreseen.
+    seen: Mutex<ServerShelf>,
 }
 
 impl ServerCollection {
@@ -53,17 +56,22 @@ impl ServerCollection {
             visibility: Visibility::new(options.visible.clone()),
             writable: options.writable,
             wait: options.wait,
+            seen: Mutex::new(opened.clone()),
         }
     }
 
+    fn lock_seen(&self) -> MutexGuard<'_, ServerShelf> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn begin_moment(&self, deadline: ServerDeadline) -> Result<ServerMoment<'_>> {
-        ServerMoment::begin(
-            &self.palace,
-            &self.visibility,
-            &self.name,
-            self.collection,
-            deadline,
-        )
+        let address = MomentAddress {
+            palace: &self.palace,
+            visibility: &self.visibility,
+            name: &self.name,
+            collection: self.collection,
+        };
+        ServerMoment::begin(address, deadline)
     }
 
     /// Answers one question in a transaction of its own.
@@ -223,7 +231,28 @@ impl Collection for ServerCollection {
     }
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        Ok(Some(Box::new(self.begin_moment(ServerDeadline::default())?)))
+        self.moment_for(&[])
+    }
+
+    fn moment_for(&self, foreseen: &[ForeseenRead]) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        let seen = self.lock_seen().clone();
+        let address = MomentAddress {
+            palace: &self.palace,
+            visibility: &self.visibility,
+            name: &self.name,
+            collection: self.collection,
+        };
+        let moment = match ServerMoment::begin_foreseeing(address, &seen, foreseen) {
+            Ok(moment) => moment,
+            // A read that the server refuses is refused when it is made, not before.
+            Err(_) => self.begin_moment(ServerDeadline::default())?,
+        };
+        *self.lock_seen() = moment.shelf().clone();
+        Ok(Some(Box::new(moment)))
+    }
+
+    fn last_info(&self) -> Option<CollectionInfo> {
+        (!self.visibility.is_restricted()).then(|| self.lock_seen().info())
     }
 
     fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {

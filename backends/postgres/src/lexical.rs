@@ -13,27 +13,58 @@ use tokio_postgres::types::Type;
 
 use crate::moment::MomentView;
 use crate::row::ServerDrawer;
+use crate::session::PipelineRows;
+use crate::statement::SqlStatement;
 use corpus::RankedRows;
 use gather::WordSearch;
 
-/// Answers a [`LexicalRequest`].
-pub(crate) fn search_words(view: &MomentView<'_>, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+/// The answers to the first questions of a match of words in the same scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeseenWords<'a> {
+    pub(crate) words: &'a str,
+    pub(crate) answers: &'a PipelineRows,
+}
+
+/// Returns what a match of words asks first; `None` if that depends on an answer, or if there is nothing to ask.
+pub(crate) fn first_questions(view: &MomentView<'_>, request: &LexicalRequest) -> Option<Vec<SqlStatement>> {
+    let terms = list_terms(&request.words);
+    let search = WordSearch {
+        view,
+        scope: view.foresee_scope(&request.filter, &request.document)?,
+        terms: terms.iter().map(String::as_bytes).collect(),
+    };
+    (!terms.is_empty()).then(|| search.questions())
+}
+
+/// Returns the terms of some words in byte order. Scores are sums of floats: every backend adds in this order.
+fn list_terms(words: &str) -> Vec<String> {
+    let mut terms = tokenise::query_tokens(words);
+    terms.sort_unstable();
+    terms
+}
+
+/// Answers a [`LexicalRequest`], from the answers to a wider one if they are there already.
+pub(crate) fn search_words(
+    view: &MomentView<'_>,
+    request: &LexicalRequest,
+    foreseen: Option<ForeseenWords<'_>>,
+) -> Result<Vec<DrawerHit>> {
     request.check_request()?;
-    let mut terms = tokenise::query_tokens(&request.words);
+    let terms = list_terms(&request.words);
     if terms.is_empty() {
         return Ok(Vec::new());
     }
-    // Scores are sums of floats: both backends add in the byte order of the terms.
-    terms.sort_unstable();
     let search = WordSearch {
         view,
         scope: view.resolve_scope(&request.filter, &request.document)?,
         terms: terms.iter().map(String::as_bytes).collect(),
     };
-    let ranked = match search
-        .gather_sealed()
-        .and_then(|words| words.rank_rows(request.k))
-    {
+    let sealed = match foreseen {
+        Some(foreseen) => search.read_foreseen(&list_terms(foreseen.words), foreseen.answers),
+        None => None,
+    };
+    let sealed = sealed.unwrap_or_else(|| search.gather_sealed());
+    let ranked = match sealed.and_then(|words| words.rank_rows(request.k)) {
         // Segments are a projection: what they cannot give is read from the bags and the drawers.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             view.palace.note_damage(damaged_finding(view, &error));

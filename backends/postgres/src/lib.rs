@@ -17,6 +17,7 @@ mod erase;
 mod failure;
 mod feed;
 mod fill;
+mod foresight;
 mod keyset;
 mod lexical;
 mod maintain;

@@ -2,14 +2,15 @@
 
 use loci_core::{
     CollectionInfo, CollectionName, CollectionReader, Drawer, DrawerCondition, DrawerHit, FacetCount,
-    FacetRequest, GetRequest, LexicalRequest, QueryRequest, Result, Visibility,
+    FacetRequest, ForeseenRead, GetRequest, LexicalRequest, QueryRequest, Result, Visibility,
 };
 use std::time::Duration;
 
 use crate::deadline::ServerDeadline;
+use crate::foresight::Foresight;
 use crate::palace::ServerPalace;
 use crate::pool::SessionLease;
-use crate::session::ServerSession;
+use crate::session::{PipelineRows, ServerSession};
 use crate::shelf::ServerShelf;
 use crate::statement::SqlStatement;
 use crate::{lexical, nearest, read};
@@ -21,6 +22,26 @@ pub(crate) struct ServerMoment<'a> {
     visibility: &'a Visibility,
     lease: SessionLease,
     shelf: ServerShelf,
+    foresight: Foresight,
+}
+
+/// The collection that a moment reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MomentAddress<'a> {
+    pub(crate) palace: &'a ServerPalace,
+    pub(crate) visibility: &'a Visibility,
+    pub(crate) name: &'a CollectionName,
+    pub(crate) collection: i64,
+}
+
+impl MomentAddress<'_> {
+    /// Returns the statements that begin a moment; the second answer is the collection.
+    fn begin_statements(&self) -> [SqlStatement; 2] {
+        [
+            SqlStatement::new("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            ServerShelf::select_by_number(self.palace.number, self.collection),
+        ]
+    }
 }
 
 /// One question within a moment.
@@ -35,28 +56,59 @@ pub(crate) struct MomentView<'a> {
 
 impl<'a> ServerMoment<'a> {
     /// Begins a transaction that sees the collection as it is now; `NotFound` if it was dropped.
-    pub(crate) fn begin(
-        palace: &'a ServerPalace,
-        visibility: &'a Visibility,
-        name: &CollectionName,
-        collection: i64,
-        deadline: ServerDeadline,
+    pub(crate) fn begin(address: MomentAddress<'a>, deadline: ServerDeadline) -> Result<Self> {
+        let statements = address.begin_statements();
+        let (lease, answers) = address
+            .palace
+            .begin(|session| session.ask_all(&statements, deadline))?;
+        Self::from_answers(address, lease, &answers)
+    }
+
+    /// Begins a transaction and asks what is foreseen, in one wait. The questions fit the collection as it was `seen`; if
+    /// it has changed so that they would be others, their answers are dropped.
+    pub(crate) fn begin_foreseeing(
+        address: MomentAddress<'a>,
+        seen: &ServerShelf,
+        foreseen: &[ForeseenRead],
     ) -> Result<Self> {
-        let statements = || {
-            [
-                SqlStatement::new("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-                ServerShelf::select_by_number(palace.number, collection),
-            ]
-        };
-        let (lease, answers) = palace.begin(|session| session.ask_all(&statements(), deadline))?;
+        let deadline = ServerDeadline::default();
+        let (lease, (foresight, mut answers)) = address.palace.begin(|session| {
+            let view = MomentView {
+                palace: address.palace,
+                session,
+                shelf: seen,
+                visibility: address.visibility,
+                deadline,
+            };
+            let (foresight, questions) = Foresight::prepare(&view, foreseen);
+            let mut statements = Vec::from(address.begin_statements());
+            statements.extend(questions);
+            let answers = session.ask_all(&statements, deadline);
+            Ok((foresight, answers.inspect_err(|_| session.end_transaction())?))
+        })?;
+        let foreseen = answers.split_off(answers.len().min(2));
+        let mut moment = Self::from_answers(address, lease, &answers)?;
+        if moment.shelf.asks_like(seen) {
+            moment.foresight = foresight.answered(foreseen);
+        }
+        Ok(moment)
+    }
+
+    fn from_answers(address: MomentAddress<'a>, lease: SessionLease, answers: &PipelineRows) -> Result<Self> {
         let shelf = answers.get(1).map(Vec::as_slice).unwrap_or_default();
-        let shelf = ServerShelf::read_one(shelf, name).inspect_err(|_| lease.end_transaction())?;
+        let shelf = ServerShelf::read_one(shelf, address.name).inspect_err(|_| lease.end_transaction())?;
         Ok(Self {
-            palace,
-            visibility,
+            palace: address.palace,
+            visibility: address.visibility,
             lease,
             shelf,
+            foresight: Foresight::default(),
         })
+    }
+
+    /// Returns the collection as this moment sees it.
+    pub(crate) fn shelf(&self) -> &ServerShelf {
+        &self.shelf
     }
 
     /// Returns the view of one question with its deadline.
@@ -92,11 +144,11 @@ impl MomentView<'_> {
     }
 
     pub(crate) fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        nearest::find_nearest(self, request)
+        nearest::find_nearest(self, request, None)
     }
 
     pub(crate) fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
-        lexical::search_words(self, request)
+        lexical::search_words(self, request, None)
     }
 
     pub(crate) fn count(&self, condition: &DrawerCondition) -> Result<u64> {
@@ -118,15 +170,15 @@ impl CollectionReader for ServerMoment<'_> {
     }
 
     fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        self.ask(request.budget, |view| view.query(request))
+        self.ask(request.budget, |view| self.foresight.query(view, request))
     }
 
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
-        self.ask(request.budget, |view| view.lexical(request))
+        self.ask(request.budget, |view| self.foresight.lexical(view, request))
     }
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.ask(None, |view| view.count(condition))
+        self.ask(None, |view| self.foresight.count(view, condition))
     }
 
     fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {

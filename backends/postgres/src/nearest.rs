@@ -17,9 +17,10 @@ use crate::codes;
 use crate::moment::MomentView;
 use crate::row::{self, ServerDrawer, read_vector};
 use crate::scope::RowScope;
+use crate::session::PipelineRows;
 use crate::statement::SqlStatement;
 
-/// The number of candidates beyond `k` that are asked for at first.
+/// The least number of candidates beyond `k` that are asked for at first.
 const SPARE: usize = 32;
 
 /// A row with its distance; the greatest is the one that leaves first.
@@ -76,28 +77,39 @@ impl NearestRows {
     }
 }
 
-/// Answers a [`QueryRequest`].
-pub(crate) fn find_nearest(view: &MomentView<'_>, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+/// Answers a [`QueryRequest`], with the answers to its first questions if they are there already.
+pub(crate) fn find_nearest(
+    view: &MomentView<'_>,
+    request: &QueryRequest,
+    foreseen: Option<&PipelineRows>,
+) -> Result<Vec<Vec<DrawerHit>>> {
     request.check_request(view.shelf.metric, view.shelf.space.dimension)?;
     let scope = view.resolve_scope(&request.filter, &request.document)?;
-    match (view.session.vector_schema(), view.shelf.space.near) {
-        // A vector without a code would be missed.
-        (Some(extension), Some(coded)) if coded == view.shelf.space.vectors => {
-            let search = CodeSearch {
-                view,
-                request,
-                scope,
-                extension,
-            };
-            match (view.shelf.usable_lists(), view.shelf.space.dimension) {
-                (Some(lists), Some(dimension)) if !request.exact && request.k <= index::MOST_HITS => {
-                    search.find_by_index(lists, dimension)
-                }
-                _ => search.find_all(&request.vectors),
-            }
-        }
-        _ => scan_vectors(view, request, &scope),
+    match CodeSearch::new(view, request, scope) {
+        Ok(search) => search.find(&request.vectors, search.way, foreseen),
+        Err(scope) => scan_vectors(view, request, &scope),
     }
+}
+
+/// Returns what a query asks first; `None` if that depends on an answer, or if every vector is read.
+pub(crate) fn first_questions(view: &MomentView<'_>, request: &QueryRequest) -> Option<Vec<SqlStatement>> {
+    request
+        .check_request(view.shelf.metric, view.shelf.space.dimension)
+        .ok()?;
+    let scope = view.foresee_scope(&request.filter, &request.document)?;
+    let search = CodeSearch::new(view, request, scope).ok()?;
+    Some(search.questions(&request.vectors, search.way))
+}
+
+/// A way to find the candidates by codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CodeWay {
+    /// The codes of all rows in scope are compared.
+    Scope,
+    /// The codes of all rows are compared, and the scope leaves most of the nearest.
+    Broadly,
+    /// An index of codes of this dimension gives some of the nearest.
+    Index(index::ListedSearch),
 }
 
 /// A search in which the server compares codes.
@@ -106,6 +118,7 @@ struct CodeSearch<'a> {
     request: &'a QueryRequest,
     scope: RowScope,
     extension: &'a str,
+    way: CodeWay,
 }
 
 /// The candidates of one query vector.
@@ -116,58 +129,134 @@ struct CodeCandidates {
     reach: Option<f32>,
 }
 
+impl<'a> CodeSearch<'a> {
+    /// Chooses the way; gives the scope back if a vector without a code would be missed.
+    fn new(
+        view: &'a MomentView<'a>,
+        request: &'a QueryRequest,
+        scope: RowScope,
+    ) -> std::result::Result<Self, RowScope> {
+        let space = &view.shelf.space;
+        let Some(extension) = view
+            .session
+            .vector_schema()
+            .filter(|_| space.near == Some(space.vectors))
+        else {
+            return Err(scope);
+        };
+        let mut search = Self {
+            view,
+            request,
+            scope,
+            extension,
+            way: CodeWay::Scope,
+        };
+        search.way = search.choose_way();
+        Ok(search)
+    }
+}
+
 impl CodeSearch<'_> {
     /// The number of candidates that are asked for at first.
+    ///
+    /// The more are wanted, the closer they lie, and the more lie within the error of the last one. Reading half as many
+    /// again takes far less time than comparing all codes a second time.
     fn room(&self) -> usize {
-        self.request.k.saturating_add(SPARE)
+        self.request.k.saturating_add(SPARE.max(self.request.k / 2))
     }
 
-    fn find_all(&self, vectors: &[Vec<f32>]) -> Result<Vec<Vec<DrawerHit>>> {
-        if self.scope.is_broad() && !self.scope.is_everything() {
-            return self.find_all_broadly(vectors);
+    fn choose_way(&self) -> CodeWay {
+        match self.choose_lists() {
+            Some(listed) => CodeWay::Index(listed),
+            None => self.choose_exact_way(),
         }
-        let room = self.room();
-        let questions: Vec<SqlStatement> = vectors
-            .iter()
-            .map(|vector| self.ask_nearest(vector, room))
-            .collect();
-        let answers = self.view.session.ask_all(&questions, self.view.deadline)?;
+    }
+
+    fn choose_exact_way(&self) -> CodeWay {
+        if self.scope.is_broad() && !self.scope.is_everything() {
+            CodeWay::Broadly
+        } else {
+            CodeWay::Scope
+        }
+    }
+
+    /// Returns the statements of a way, for some of the vectors.
+    fn questions(&self, vectors: &[Vec<f32>], way: CodeWay) -> Vec<SqlStatement> {
+        match way {
+            CodeWay::Scope => {
+                let room = self.room();
+                vectors
+                    .iter()
+                    .map(|vector| self.ask_nearest(vector, room))
+                    .collect()
+            }
+            CodeWay::Broadly => {
+                let room = self.broad_room();
+                vectors
+                    .iter()
+                    .map(|vector| self.ask_broadly(vector, room))
+                    .collect()
+            }
+            CodeWay::Index(listed) => self.index_questions(vectors, listed),
+        }
+    }
+
+    fn find(
+        &self,
+        vectors: &[Vec<f32>],
+        way: CodeWay,
+        foreseen: Option<&PipelineRows>,
+    ) -> Result<Vec<Vec<DrawerHit>>> {
+        let asked;
+        let answers = match foreseen {
+            Some(answers) => answers,
+            None => {
+                let questions = self.questions(vectors, way);
+                asked = self.view.session.ask_all(&questions, self.view.deadline)?;
+                &asked
+            }
+        };
+        match way {
+            CodeWay::Scope => self.read_nearest(vectors, answers),
+            CodeWay::Broadly => self.read_broadly(vectors, answers),
+            CodeWay::Index(listed) => self.read_index(vectors, listed, answers),
+        }
+    }
+
+    fn read_nearest(&self, vectors: &[Vec<f32>], answers: &PipelineRows) -> Result<Vec<Vec<DrawerHit>>> {
         vectors
             .iter()
             .zip(answers)
             .map(|(vector, rows)| {
-                let found = self.read_candidates(vector, &rows, room)?;
+                let found = self.read_candidates(vector, rows, self.room())?;
                 self.settle(vector, found)
             })
             .collect()
     }
 
+    fn broad_room(&self) -> usize {
+        self.room().saturating_add(self.request.k / 8)
+    }
+
     /// Answers where nearly everything is in scope: the nearest of all rows are taken first, and the filter leaves most of
     /// them. Rows that were not taken are farther, so the answer is exact if enough are left; otherwise the filter comes
     /// first after all.
-    fn find_all_broadly(&self, vectors: &[Vec<f32>]) -> Result<Vec<Vec<DrawerHit>>> {
-        let room = self.room() + self.request.k / 8;
-        let questions: Vec<SqlStatement> = vectors
-            .iter()
-            .map(|vector| self.ask_broadly(vector, room))
-            .collect();
-        let answers = self.view.session.ask_all(&questions, self.view.deadline)?;
+    fn read_broadly(&self, vectors: &[Vec<f32>], answers: &PipelineRows) -> Result<Vec<Vec<DrawerHit>>> {
         let mut all = Vec::with_capacity(vectors.len());
         for (vector, rows) in vectors.iter().zip(answers) {
             let taken = rows
                 .first()
                 .map(|row| (row.get::<_, i64>(22), row.get::<_, f64>(23)));
-            let mut found = self.read_candidates(vector, &rows, usize::MAX)?;
-            let is_all =
-                taken.is_some_and(|(taken, _)| usize::try_from(taken).is_ok_and(|taken| taken < room));
+            let is_all = taken.is_some_and(|(taken, _)| {
+                usize::try_from(taken).is_ok_and(|taken| taken < self.broad_room())
+            });
+            let mut found = self.read_candidates(vector, rows, usize::MAX)?;
             let is_enough = is_all || found.hits.len() >= self.request.k;
             if !is_enough {
-                let rows = self
-                    .view
-                    .session
-                    .ask(self.ask_nearest(vector, self.room()), self.view.deadline)?;
-                found = self.read_candidates(vector, &rows, self.room())?;
-            } else if !is_all {
+                all.extend(self.find(std::slice::from_ref(vector), CodeWay::Scope, None)?);
+                continue;
+            }
+            if !is_all {
                 found.reach = taken.map(|(_, reach)| reach as f32);
             }
             all.push(self.settle(vector, found)?);
@@ -177,10 +266,11 @@ impl CodeSearch<'_> {
 
     /// Returns the hits, asking for more candidates if one that was not asked for may be as near as the last hit.
     fn settle(&self, vector: &[f32], found: CodeCandidates) -> Result<Vec<DrawerHit>> {
+        let error = codes::error_bound(vector.len());
         let last = found.hits.get(self.request.k - 1).map(|hit| hit.score);
         let mut hits = match (found.reach, last) {
-            (Some(reach), Some(last)) if last >= reach - codes::ERROR_BOUND => {
-                let within = self.ask_within(vector, last + codes::ERROR_BOUND);
+            (Some(reach), Some(last)) if last >= reach - error => {
+                let within = self.ask_within(vector, last + error);
                 let rows = self.view.session.ask(within, self.view.deadline)?;
                 self.read_candidates(vector, &rows, usize::MAX)?.hits
             }

@@ -20,12 +20,18 @@ use crate::statement::SqlStatement;
 const DAY: i64 = 86_400_000_000;
 
 impl MomentView<'_> {
+    /// Returns the drawers that both filters accept and that the caller sees, if the server can decide on each.
+    pub(crate) fn foresee_scope(&self, filter: &Filter, document: &DocumentFilter) -> Option<RowScope> {
+        let filter = self.visibility.narrow_filter(filter);
+        scope::is_exact(&filter).then(|| RowScope::Filtered(filter, document.clone()))
+    }
+
     /// Returns the drawers that both filters accept and that the caller sees.
     pub(crate) fn resolve_scope(&self, filter: &Filter, document: &DocumentFilter) -> Result<RowScope> {
-        let filter = self.visibility.narrow_filter(filter);
-        if scope::is_exact(&filter) {
-            return Ok(RowScope::Filtered(filter, document.clone()));
+        if let Some(scope) = self.foresee_scope(filter, document) {
+            return Ok(scope);
         }
+        let filter = self.visibility.narrow_filter(filter);
         // Rare: the server lists a superset, and the oracle decides on each.
         let wide = RowScope::Filtered(scope::widen(&filter), document.clone());
         let include = DrawerFields {
@@ -124,23 +130,47 @@ fn in_order_of(ids: &[DrawerId], found: Vec<Drawer>, request: &GetRequest) -> Ve
 
 /// Counts the drawers that meet a condition.
 pub(crate) fn count(view: &MomentView<'_>, condition: &DrawerCondition) -> Result<u64> {
-    let scope = view.resolve_scope(&condition.filter, &condition.document)?;
-    if scope.is_everything() {
-        return Ok(shelf::count(view.shelf.drawers));
-    }
-    // The few that are left out are counted by an index; the others would all have to be read.
-    if let Some(left_out) = scope.left_out() {
-        return Ok(shelf::count(view.shelf.drawers - count_rows(view, &left_out)?));
-    }
-    count_rows(view, &scope).map(shelf::count)
+    let question = CountQuestion {
+        scope: view.resolve_scope(&condition.filter, &condition.document)?,
+    };
+    let answers = match question.statement(view) {
+        Some(statement) => view.session.ask(statement, view.deadline)?,
+        None => Vec::new(),
+    };
+    Ok(question.read_count(view, &answers))
 }
 
-fn count_rows(view: &MomentView<'_>, scope: &RowScope) -> Result<i64> {
-    let mut statement = SqlStatement::new("SELECT count(*) FROM loci.drawers d WHERE d.collection = $1")
-        .with_int(view.shelf.collection);
-    scope.push_condition(&mut statement);
-    let found = view.session.ask(statement, view.deadline)?;
-    Ok(found.first().map_or(0, |row| row.get(0)))
+/// A question for the number of drawers in scope.
+pub(crate) struct CountQuestion {
+    pub(crate) scope: RowScope,
+}
+
+impl CountQuestion {
+    /// Returns what the server is asked; nothing for the whole collection, whose drawers are counted already.
+    pub(crate) fn statement(&self, view: &MomentView<'_>) -> Option<SqlStatement> {
+        if self.scope.is_everything() {
+            return None;
+        }
+        // The few that are left out are counted by an index; the others would all have to be read.
+        let left_out = self.scope.left_out();
+        let mut statement = SqlStatement::new("SELECT count(*) FROM loci.drawers d WHERE d.collection = $1")
+            .with_int(view.shelf.collection);
+        left_out
+            .as_ref()
+            .unwrap_or(&self.scope)
+            .push_condition(&mut statement);
+        Some(statement)
+    }
+
+    /// Returns the number by the answer to the statement.
+    pub(crate) fn read_count(&self, view: &MomentView<'_>, answer: &[Row]) -> u64 {
+        let counted = answer.first().map(|row| row.get::<_, i64>(0));
+        shelf::count(match counted {
+            None => view.shelf.drawers,
+            Some(counted) if self.scope.left_out().is_some() => view.shelf.drawers - counted,
+            Some(counted) => counted,
+        })
+    }
 }
 
 /// Answers a [`FacetRequest`].

@@ -185,6 +185,24 @@ impl ServerShelf {
         space.lists.filter(|_| is_wanted && is_whole)
     }
 
+    /// Returns whether the same reads of both would ask the server the same.
+    pub(crate) fn asks_like(&self, other: &Self) -> bool {
+        let plan = |shelf: &Self| {
+            let space = &shelf.space;
+            let is_coded = space.near == Some(space.vectors);
+            let words = (shelf.words.sealed, shelf.words.merged);
+            let answering = (space.number, space.dimension, is_coded);
+            (
+                shelf.collection,
+                shelf.metric,
+                answering,
+                shelf.usable_lists(),
+                words,
+            )
+        };
+        plan(self) == plan(other)
+    }
+
     /// Returns whether the server keeps codes for any of its spaces.
     pub(crate) fn has_codes(&self) -> bool {
         self.spaces().any(|space| space.near.is_some())

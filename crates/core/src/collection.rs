@@ -8,8 +8,8 @@ use std::fmt;
 use crate::{
     ApplyRequest, Capability, ChangeFeed, CollectionInfo, DeleteSelection, Drawer, DrawerCondition,
     DrawerHit, DrawerId, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount,
-    FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, NewDrawer,
-    QueryRequest, Receipt, Result, SourceLedger, Write,
+    FacetRequest, ForeseenRead, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance,
+    NewDrawer, QueryRequest, Receipt, Result, SourceLedger, Write,
 };
 
 /// Reads the drawers of a collection.
@@ -70,6 +70,21 @@ pub trait Collection: CollectionReader {
     /// It sees what this handle sees. It may keep the backend from reclaiming space, so use it for one operation
     /// only.
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>>;
+
+    /// Like [`Collection::moment`], for an operation that is going to make these reads. A backend that asks a server may
+    /// make them together with the beginning of the moment, to wait for the server once. The moment answers every read as
+    /// if none had been foreseen.
+    // A default is safe here: a wrapper that does not forward it is only slower.
+    fn moment_for(&self, foreseen: &[ForeseenRead]) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        let _ = foreseen;
+        self.moment()
+    }
+
+    /// Returns the info that this handle has seen last, if it keeps that. Does not read the store; whatever is decided by
+    /// it must be checked by a read.
+    fn last_info(&self) -> Option<CollectionInfo> {
+        None
+    }
 
     /// Returns the embedding spaces if [`Capability::Spaces`] is advertised.
     // Accessors without default bodies: a wrapper that forgets to forward one does not compile. With

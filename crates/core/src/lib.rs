@@ -58,7 +58,8 @@ pub use order::{DrawerOrder, DrawerPosition};
 pub use palace::{PalaceId, PalaceRef};
 pub use provenance::{FilingDoor, OriginKind, Provenance};
 pub use read::{
-    DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, GetRequest, LexicalRequest, QueryRequest,
+    DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, ForeseenRead, GetRequest, LexicalRequest,
+    QueryRequest,
 };
 pub use remains::{DoubtfulDrawer, LostDrawers, PalaceRemains};
 pub use snapshot::{SnapshotReport, SnapshotStep, SnapshotStore};

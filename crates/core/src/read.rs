@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::vector::{check_vector, dimension_mismatch};
 use crate::{
-    DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Metric, Result, Timestamp,
+    DocumentFilter, Drawer, DrawerCondition, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Metric,
+    Result, Timestamp,
 };
 
 /// The fields of a drawer to return besides its id, place and times.
@@ -177,6 +178,17 @@ impl QueryRequest {
         }
         Ok(())
     }
+}
+
+/// A read that an operation is going to make; see [`Collection::moment_for`](crate::Collection::moment_for).
+#[derive(Debug, Clone, PartialEq)]
+pub enum ForeseenRead {
+    /// A [`count`](crate::CollectionReader::count).
+    Count(DrawerCondition),
+    /// A [`query`](crate::CollectionReader::query) like this one, for at most as many hits.
+    Query(QueryRequest),
+    /// A [`lexical`](crate::CollectionReader::lexical) match like this one, for at most as many hits.
+    Lexical(LexicalRequest),
 }
 
 /// Asks for the drawers that best match some words by BM25; a drawer matches if it contains any of them.

@@ -11,6 +11,7 @@ mod damage;
 mod embedders;
 mod filing;
 mod keyring;
+mod reading;
 mod reopening;
 mod session;
 mod transcripts;
@@ -29,6 +30,7 @@ pub(crate) use embedders::check_named_embedder;
 
 pub use filing::{FilingSession, cosine_similarity, embed_batch, given_identity, try_embedder};
 pub(crate) use filing::{LEAST_AGREEMENT, record_first_model, vectors_agree};
+use reading::KeptReading;
 use reopening::patience_with;
 pub(crate) use reopening::{MODEL_CHANGES, model_changes_error};
 pub use session::PalaceSession;
@@ -90,6 +92,8 @@ pub struct Palace {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Reused across operations; replaced when the collection's model changes or a commit fails.
     filing: Arc<Mutex<Option<FilingSession>>>,
+    /// A collection on a server, kept open for reading; replaced if it was dropped or closed.
+    reading: KeptReading,
 }
 
 impl fmt::Debug for Palace {
@@ -129,6 +133,7 @@ impl Palace {
             keys: None,
             clock: Arc::new(clock),
             filing: Arc::default(),
+            reading: Arc::default(),
         }
     }
 
@@ -140,6 +145,7 @@ impl Palace {
             // emptied.
             self.collection = collection;
             self.filing = Arc::default();
+            self.reading = Arc::default();
         }
         self
     }
@@ -151,6 +157,7 @@ impl Palace {
             locate: Arc::new(move || Ok(address.clone())),
             located: Arc::default(),
             filing: Arc::default(),
+            reading: Arc::default(),
             ..self.clone()
         }
     }
@@ -161,6 +168,7 @@ impl Palace {
         // A session opened under other rights may see wings that this caller must not.
         self.access = access;
         self.filing = Arc::default();
+        self.reading = Arc::default();
         self
     }
 
@@ -307,25 +315,6 @@ impl Palace {
         Err(missing_collection(&address, &first))
     }
 
-    /// Runs a reading operation on one collection at one moment. Creates nothing.
-    ///
-    /// A damaged page ends the moment. The operation then runs once more with separate reads, which can skip
-    /// damage.
-    pub fn read<T>(&self, mut operate: impl FnMut(&PalaceSession<'_>) -> Result<T>) -> Result<T> {
-        let collection = self.open(&OpenOptions::default())?;
-        if let Some(moment) = collection.moment()? {
-            match operate(&PalaceSession::new(self, collection.as_ref(), moment.as_ref())) {
-                Err(error) if error.kind() == ErrorKind::Corrupt => {}
-                done => return done,
-            }
-        }
-        operate(&PalaceSession::new(
-            self,
-            collection.as_ref(),
-            collection.as_ref(),
-        ))
-    }
-
     /// Runs an operation that hands on its results while it reads. It runs only once, because its output cannot
     /// be taken back, and with separate reads, so that it can skip damage.
     pub(crate) fn run_stream<T>(&self, operate: impl FnOnce(&PalaceSession<'_>) -> Result<T>) -> Result<T> {
@@ -384,10 +373,12 @@ impl Palace {
         self.access.check_writable()?;
         // A drawer that brings a vector may need another identity than the kept session has, so it opens its own.
         let kept = self.lock_filing().clone();
-        let kept = kept.filter(|filing| may_reuse && filing.is_current());
+        // A server would be asked for its model once more; it refuses vectors of another model at the write itself.
+        let is_remote = !self.is_local()?;
+        let kept = kept.filter(|filing| may_reuse && (is_remote && filing.embeds() || filing.is_current()));
         let open_and_keep = || {
             let filing = open()?;
-            *self.lock_filing() = Some(filing.clone());
+            *self.lock_filing() = Some(filing.clone().for_later());
             Ok(filing)
         };
         let mut filing = kept.map_or_else(open_and_keep, Ok)?;

@@ -5,6 +5,7 @@
 //! again and ranked by the words in their own text. The answer reports which legs ran and the share of the drawers in
 //! scope that each covered, with a warning if that is not all of them.
 
+mod foresight;
 mod fuse;
 mod legs;
 mod literals;
@@ -30,6 +31,7 @@ use serde::Serialize;
 use crate::EmbedderCatalog;
 use crate::neighbours;
 use crate::view::DrawerScope;
+use foresight::ForeseenSearch;
 use legs::{AskedQuery, LegAnswers};
 use plan::SearchPlan;
 use pool::{GatheredHits, HitGatherer};
@@ -298,10 +300,20 @@ pub fn search_collection(
     embedders: &dyn EmbedderCatalog,
     request: &SearchRequest,
 ) -> Result<SearchAnswer> {
+    search_foreseen(collection, embedders, request, None)
+}
+
+/// Searches one collection with what was foreseen of it.
+fn search_foreseen(
+    collection: &dyn CollectionReader,
+    embedders: &dyn EmbedderCatalog,
+    request: &SearchRequest,
+    foreseen: Option<&ForeseenSearch>,
+) -> Result<SearchAnswer> {
     request.check()?;
     let plan = SearchPlan::new(collection, request)?;
     // The query is embedded here, before the loop that may run the legs several times.
-    let asked = AskedQuery::new(collection, embedders, &request.query)?;
+    let asked = AskedQuery::new(collection, embedders, &request.query, foreseen)?;
     let (reached, gathered) = collect_hits(collection, &plan, &asked)?;
     compose_answer(collection, plan, &asked, &reached, gathered)
 }
@@ -328,7 +340,7 @@ fn collect_hits(
         gatherer.gather_round(ranked, &reached)?;
         // Near-identical drawers can fill a leg and fold into few hits. A deeper run reaches the drawers they crowded
         // out; the loop ends because no leg is cut once the depth passes the scope.
-        if gatherer.is_full() || !reached.is_cut_short(depth) {
+        if gatherer.is_full() || !reached.is_cut_short() {
             return Ok((reached, gatherer.finish()));
         }
         depth = depth.saturating_mul(weights::DEEPER);

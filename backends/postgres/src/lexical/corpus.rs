@@ -36,6 +36,16 @@ pub(super) struct RankedRows {
 }
 
 impl WordCorpus {
+    /// Keeps the lists of the terms at these places, in this order.
+    pub(super) fn keep_terms(mut self, places: &[usize]) -> Self {
+        for part in &mut self.parts {
+            let kept = places.iter().filter_map(|place| part.lists.get(*place).cloned());
+            part.lists = kept.collect();
+        }
+        self.terms = places.len();
+        self
+    }
+
     /// Ranks the drawers and returns the best `k`.
     pub(super) fn rank_rows(&self, k: usize) -> Result<RankedRows> {
         let mut statistics = LexicalStatistics::default();

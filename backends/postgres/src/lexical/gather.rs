@@ -11,6 +11,7 @@ use super::corpus::{CorpusPart, CorpusPartBuilder, WordCorpus};
 use crate::failure::corrupt_error;
 use crate::moment::MomentView;
 use crate::scope::RowScope;
+use crate::session::PipelineRows;
 use crate::statement::SqlStatement;
 use crate::words::{BAG_COLUMNS, StoredWordBlock, StoredWordSegment, WordBags};
 
@@ -27,6 +28,33 @@ type SegmentLists = HashMap<i64, Vec<Option<(u32, Vec<u8>)>>>;
 impl WordSearch<'_> {
     /// Reads the segments and the tail; `Corrupt` if they do not cover the collection exactly or are damaged.
     pub(super) fn gather_sealed(&self) -> Result<WordCorpus> {
+        let answers = self.view.session.ask_all(&self.questions(), self.view.deadline)?;
+        self.read_sealed(&answers)
+    }
+
+    /// Reads the answers to the questions of a search for more terms in the same scope; `None` if a term is not one of
+    /// its `terms`.
+    pub(super) fn read_foreseen(
+        &self,
+        terms: &[String],
+        answers: &PipelineRows,
+    ) -> Option<Result<WordCorpus>> {
+        let place = |own: &&[u8]| terms.iter().position(|term| term.as_bytes() == *own);
+        let places = self.terms.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        let wider = WordSearch {
+            view: self.view,
+            scope: self.scope.clone(),
+            terms: terms.iter().map(String::as_bytes).collect(),
+        };
+        Some(
+            wider
+                .read_sealed(answers)
+                .map(|corpus| corpus.keep_terms(&places)),
+        )
+    }
+
+    /// Returns the questions for the segments and the tail.
+    pub(super) fn questions(&self) -> Vec<SqlStatement> {
         let collection = self.view.shelf.collection;
         let mut questions = vec![
             StoredWordSegment::select_all(collection),
@@ -45,15 +73,22 @@ impl WordSearch<'_> {
             let mut rows =
                 SqlStatement::new("SELECT array_agg(d.\"row\") FROM loci.drawers d WHERE d.collection = $1")
                     .with_int(collection);
-            self.scope.push_condition(&mut rows);
+            // The few that are left out are listed rather than all the others.
+            let left_out = self.scope.left_out();
+            left_out.as_ref().unwrap_or(&self.scope).push_condition(&mut rows);
             questions.push(rows);
         }
-        let answers = self.view.session.ask_all(&questions, self.view.deadline)?;
+        questions
+    }
+
+    fn read_sealed(&self, answers: &PipelineRows) -> Result<WordCorpus> {
         let mut answers = answers.iter().map(Vec::as_slice);
         let mut next = || answers.next().unwrap_or_default();
         let (segments, blocks, gone, tail) = (next(), next(), read_rows(next()), next());
         let scope = if self.scope.is_everything() {
             RowSet::everything()
+        } else if self.scope.left_out().is_some() {
+            RowSet::from_rows(read_rows(next())).not()
         } else {
             RowSet::from_rows(read_rows(next()))
         };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use loci_core::{
     Capability, Collection, CollectionExt, CollectionInfo, CollectionReader, Drawer, DrawerCondition,
-    DrawerHit, FacetCount, FacetRequest, GetRequest, LexicalRequest, QueryRequest, Write,
+    DrawerHit, FacetCount, FacetRequest, Filter, ForeseenRead, GetRequest, LexicalRequest, QueryRequest,
+    Write,
 };
 
 use crate::samples::{all_ids, delete_write, id, text_drawer, vector_drawer, wing_drawer};
@@ -16,6 +17,8 @@ cases! { "moments":
     "reads of a moment agree with each other whatever another process writes meanwhile" [+Moment +MultiProcess -ReadOnly] => foreign_writes_are_unseen;
     "a moment sees every write acknowledged before it began" [+Moment -ReadOnly] => begins_now;
     "a moment keeps no one from writing" [+Moment -ReadOnly] => no_lock;
+    "a moment answers every read as if none had been foreseen" [+Moment] => foreseen_reads;
+    "reads that were foreseen for an earlier state see the present one" [+Moment -ReadOnly] => foreseen_after_writes;
 }
 
 fn open_house(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
@@ -76,6 +79,56 @@ fn like_the_handle(scene: &CaseScene<'_>) -> CaseOutcome {
         ask_everything(scene, moment.as_ref())?,
         ask_everything(scene, drawers.as_ref())?,
         "answers of the moment"
+    );
+    Ok(())
+}
+
+/// Reads like those that [`ask_everything`] makes, and some that it does not make.
+fn foresee_everything(scene: &CaseScene<'_>) -> Vec<ForeseenRead> {
+    let mut foreseen = vec![
+        ForeseenRead::Count(DrawerCondition::default()),
+        ForeseenRead::Count(Filter::text_equals("wing", "nowhere").into()),
+    ];
+    if scene.can(Capability::EmbeddingsPassthrough) {
+        let wanted = QueryRequest::nearest_to(vec![1.0, 0.5, 0.0, 0.0], 11);
+        foreseen.push(ForeseenRead::Query(wanted));
+        // Refused when it is made, and of no consequence before.
+        foreseen.push(ForeseenRead::Query(QueryRequest::nearest_to(vec![1.0], 11)));
+    }
+    if scene.can(Capability::Lexical) {
+        foreseen.push(ForeseenRead::Lexical(LexicalRequest::for_words(
+            "bravo alpha",
+            11,
+        )));
+    }
+    foreseen
+}
+
+fn foreseen_reads(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    expect_foreseen_alike(scene, drawers.as_ref())
+}
+
+fn foreseen_after_writes(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    expect_foreseen_alike(scene, drawers.as_ref())?;
+    for n in 0..3 {
+        let added = vector_drawer(&format!("n{n}"), "alpha charlie", &[0.5, 0.5, n as f32, 0.0]);
+        drawers.apply_batch(&[Write::Upsert(scene.fit_drawer(added))])?;
+        expect_foreseen_alike(scene, drawers.as_ref())?;
+    }
+    drawers.apply_batch(&[delete_write("a")])?;
+    expect_foreseen_alike(scene, drawers.as_ref())
+}
+
+/// Checks that a moment with foreseen reads answers like one without.
+fn expect_foreseen_alike(scene: &CaseScene<'_>, drawers: &dyn Collection) -> CaseOutcome {
+    let moment = drawers.moment_for(&foresee_everything(scene))?;
+    let moment = moment.ok_or_else(|| CaseFailure::new("expected a moment, found none"))?;
+    same!(
+        ask_everything(scene, moment.as_ref())?,
+        ask_everything(scene, open_moment(drawers)?.as_ref())?,
+        "answers of a moment with foreseen reads"
     );
     Ok(())
 }

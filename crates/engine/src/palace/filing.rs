@@ -195,6 +195,17 @@ impl FilingSession {
         info.is_ok_and(|info| info.identity == self.identity)
     }
 
+    /// Returns the session for later operations, none of which has created the palace.
+    pub(super) fn for_later(mut self) -> Self {
+        self.made_palace = None;
+        self
+    }
+
+    /// Returns whether texts get vectors, under the name of the model that was recorded when the collection was opened.
+    pub(super) fn embeds(&self) -> bool {
+        self.embedder.is_some()
+    }
+
     /// Returns whether vectors that were brought for `earlier` may go into this collection: its model is the same, or
     /// it is here and has been compared with them.
     pub(crate) fn takes_vectors_of(&self, earlier: &Self) -> bool {

@@ -8,6 +8,7 @@ use loci_core::{
     FindingSeverity, LexicalRequest, Metric, PalaceFinding, QueryRequest, Result,
 };
 
+use super::foresight::ForeseenSearch;
 use super::plan::{LegWeights, SearchPlan};
 use super::{LegStanding, LegStatus, SearchLegs, weights};
 use crate::EmbedderCatalog;
@@ -24,8 +25,8 @@ pub(super) struct AskedQuery {
 }
 
 /// A query as a vector.
-#[derive(Debug)]
-struct QueryVector {
+#[derive(Debug, Clone)]
+pub(super) struct QueryVector {
     vector: Vec<f32>,
     /// The weight of the leg by meaning for this model and query, where keywords weigh one.
     weight: f32,
@@ -38,10 +39,15 @@ impl AskedQuery {
         collection: &dyn CollectionReader,
         embedders: &dyn EmbedderCatalog,
         query: &str,
+        foreseen: Option<&ForeseenSearch>,
     ) -> Result<Self> {
         let info = collection.info()?;
-        // A missing or unknown model stops only the leg by meaning; the error becomes that leg's reason.
-        let question = QueryVector::new(&info, embedders, query).map_err(Arc::new);
+        let ready = foreseen.and_then(|foreseen| foreseen.question_for(&info.identity));
+        let question = match ready {
+            Some(question) => Ok(question.clone()),
+            // A missing or unknown model stops only the leg by meaning; the error becomes that leg's reason.
+            None => QueryVector::new(&info, embedders, query).map_err(Arc::new),
+        };
         Ok(Self { info, question })
     }
 }
@@ -54,7 +60,7 @@ impl AskedQuery {
 }
 
 impl QueryVector {
-    fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
+    pub(super) fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
         let embedder = question_embedder(&info.identity, embedders)?;
         let (nothing, enough) = weights::KNOWN;
         let known = ((embedder.known_share(query) - nothing) / (enough - nothing)).clamp(0.0, 1.0);
@@ -63,6 +69,37 @@ impl QueryVector {
             weight: weights::NEAREST * embedder.nearness_weight() * known,
             known,
         })
+    }
+
+    /// Returns the query by meaning in some scope.
+    pub(super) fn to_request(&self, scope: DrawerCondition, k: usize, exact: bool) -> QueryRequest {
+        QueryRequest {
+            filter: scope.filter,
+            document: scope.document,
+            include: DrawerFields::NOTHING,
+            exact,
+            ..QueryRequest::nearest_to(self.vector.clone(), k)
+        }
+    }
+}
+
+/// Returns the query by words in some scope.
+pub(super) fn words_request(text: &str, scope: DrawerCondition, k: usize) -> LexicalRequest {
+    LexicalRequest {
+        filter: scope.filter,
+        document: scope.document,
+        include: DrawerFields::NOTHING,
+        ..LexicalRequest::for_words(text, k)
+    }
+}
+
+/// Returns the number of hits by meaning that are asked for where `depth` hits by words are: fewer where answers are
+/// approximate, in proportion to the first round.
+pub(super) fn choose_nearest_depth(depth: usize, first: usize, is_approximate: bool) -> usize {
+    if is_approximate && first > weights::APPROXIMATE_DEPTH {
+        (depth / first).max(1).saturating_mul(weights::APPROXIMATE_DEPTH)
+    } else {
+        depth
     }
 }
 
@@ -87,6 +124,8 @@ pub(super) struct ScoredHits {
     pub(super) scaled: Vec<f32>,
     /// Whether there are more hits than were requested.
     pub(super) cut: bool,
+    /// The number of hits that were requested.
+    depth: usize,
     /// The leg's weight before sharpness, where keywords weigh one.
     weight: f32,
 }
@@ -94,7 +133,7 @@ pub(super) struct ScoredHits {
 impl ScoredHits {
     /// Normalises the scores of a leg. `floor` is the score of a drawer that was not found, used if nothing was cut
     /// off.
-    fn new(hits: Vec<DrawerHit>, cut: bool, floor: Option<f32>, weight: f32) -> Self {
+    fn new(hits: Vec<DrawerHit>, (cut, depth): (bool, usize), floor: Option<f32>, weight: f32) -> Self {
         let best = hits.first().map_or(0.0, |hit| hit.score);
         let last = hits.last().map_or(0.0, |hit| hit.score);
         // The last of a cut list says how good the drawers behind it may be; zero would flatter every hit.
@@ -111,6 +150,7 @@ impl ScoredHits {
             scaled: hits.iter().map(scale).collect(),
             hits,
             cut,
+            depth,
             weight,
         }
     }
@@ -124,9 +164,9 @@ impl ScoredHits {
 }
 
 impl LegAnswers {
-    /// Returns whether a leg has more hits than the `depth` requested.
-    pub(super) fn is_cut_short(&self, depth: usize) -> bool {
-        let cut = |leg: Option<&ScoredHits>| leg.is_some_and(|leg| leg.cut && leg.hits.len() >= depth);
+    /// Returns whether a leg has more hits than were requested.
+    pub(super) fn is_cut_short(&self) -> bool {
+        let cut = |leg: Option<&ScoredHits>| leg.is_some_and(|leg| leg.cut && leg.hits.len() >= leg.depth);
         cut(self.nearest.as_ref().ok()) || cut(self.lexical.as_ref().ok())
     }
 
@@ -184,7 +224,7 @@ pub(super) fn run_legs(
     depth: usize,
 ) -> Result<LegAnswers> {
     let nearest = match &asked.question {
-        Ok(question) => run_nearest(collection, plan, asked.info.metric, question, depth).map_err(Arc::new),
+        Ok(question) => run_nearest(collection, plan, &asked.info, question, depth).map_err(Arc::new),
         Err(error) => Err(Arc::clone(error)),
     };
     match (nearest, run_lexical(collection, plan, depth)) {
@@ -201,18 +241,14 @@ pub(super) fn run_legs(
 fn run_nearest(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
-    metric: Metric,
+    info: &CollectionInfo,
     question: &QueryVector,
     depth: usize,
 ) -> Result<ScoredHits> {
+    let is_approximate = info.approximate && !plan.request.exact;
+    let depth = choose_nearest_depth(depth, plan.first_depth(), is_approximate);
     let ask = |scope: DrawerCondition, k| {
-        let request = QueryRequest {
-            filter: scope.filter,
-            document: scope.document,
-            include: DrawerFields::NOTHING,
-            exact: plan.request.exact,
-            ..QueryRequest::nearest_to(question.vector.clone(), k)
-        };
+        let request = question.to_request(scope, k, plan.request.exact);
         Ok::<_, Error>(collection.query(&request)?.into_iter().next().unwrap_or_default())
     };
     let mut hits = ask(plan.scope.clone(), depth)?;
@@ -227,24 +263,17 @@ fn run_nearest(
     let mut hits = deduplicate_hits(hits);
     // Backends return distances; ranking needs scores of which the larger is better.
     for hit in &mut hits {
-        hit.score = match metric {
+        hit.score = match info.metric {
             Metric::Cosine | Metric::Ip => 1.0 - hit.score,
             Metric::L2 => -hit.score,
         };
     }
     // No floor: the distance of an unrelated text differs from model to model, so the last hit sets it.
-    Ok(ScoredHits::new(hits, cut, None, question.weight))
+    Ok(ScoredHits::new(hits, (cut, depth), None, question.weight))
 }
 
 fn run_lexical(collection: &dyn CollectionReader, plan: &SearchPlan<'_>, depth: usize) -> Result<ScoredHits> {
-    let ask = |scope: DrawerCondition| {
-        collection.lexical(&LexicalRequest {
-            filter: scope.filter,
-            document: scope.document,
-            include: DrawerFields::NOTHING,
-            ..LexicalRequest::for_words(plan.text.as_str(), depth)
-        })
-    };
+    let ask = |scope: DrawerCondition| collection.lexical(&words_request(&plan.text, scope, depth));
     let mut hits = ask(plan.scope.clone())?;
     let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
     if cut {
@@ -266,7 +295,7 @@ fn run_lexical(collection: &dyn CollectionReader, plan: &SearchPlan<'_>, depth: 
     }
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| compare_ids(a, b)));
     // A drawer with none of the words has a BM25 score of zero.
-    Ok(ScoredHits::new(hits, cut, Some(0.0), 1.0))
+    Ok(ScoredHits::new(hits, (cut, depth), Some(0.0), 1.0))
 }
 
 /// Sorts hits nearest first and keeps each drawer once. A drawer that got another vector between two calls has two

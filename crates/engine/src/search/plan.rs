@@ -79,13 +79,7 @@ impl<'a> SearchPlan<'a> {
         // From the whole query: "I" and "my" are stop words and would be gone from the matched text.
         let tokens = tokenise::query_tokens(&request.query);
         let own = tokens.iter().any(|token| is_first_person(token));
-        let telling = keep_telling_words(&request.query);
-        // "To be or not to be" is nothing but stop words, and is searched as it is.
-        let text = if telling.is_empty() {
-            request.query.clone()
-        } else {
-            telling
-        };
+        let text = choose_matched_text(&request.query);
         let words = tokenise::query_tokens(&text);
         let left_out = words_left_out(&request.query, &text);
         let mut plan = Self {
@@ -221,10 +215,7 @@ impl<'a> SearchPlan<'a> {
     /// Returns the number of hits each leg is asked for at first. It follows the scope and never the number of hits
     /// wanted: the first hits of a long answer are those of a short one.
     pub(super) fn first_depth(&self) -> usize {
-        let all = usize::try_from(self.in_scope).unwrap_or(usize::MAX);
-        let share = (all / weights::DEPTH_SHARE).clamp(weights::DEPTH, weights::DEEPEST);
-        // At least one even in an empty scope: the contract refuses a query for no hits.
-        share.min(all.max(1))
+        choose_depth(self.in_scope)
     }
 
     pub(super) fn report(&self, reached: &LegAnswers) -> PlanReport {
@@ -244,6 +235,25 @@ fn words_left_out(query: &str, matched: &str) -> Vec<String> {
     let dropped = query.split_whitespace().filter(|word| !kept.contains(word));
     let bare = dropped.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     bare.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns the number of hits each leg is asked for at first, among so many drawers.
+pub(super) fn choose_depth(in_scope: u64) -> usize {
+    let all = usize::try_from(in_scope).unwrap_or(usize::MAX);
+    let share = (all / weights::DEPTH_SHARE).clamp(weights::DEPTH, weights::DEEPEST);
+    // At least one even in an empty scope: the contract refuses a query for no hits.
+    share.min(all.max(1))
+}
+
+/// Returns the words of a query that are matched.
+pub(super) fn choose_matched_text(query: &str) -> String {
+    let telling = keep_telling_words(query);
+    // "To be or not to be" is nothing but stop words, and is searched as it is.
+    if telling.is_empty() {
+        query.to_owned()
+    } else {
+        telling
+    }
 }
 
 /// Returns `query` without its stop words, as it was spelled.

@@ -1,15 +1,18 @@
 //! Search as a palace answers it: pages of hits, and warnings about names that do not exist.
 
-use loci_core::{Capability, DrawerId, Error, ErrorKind, PalaceFinding, Result};
+use std::cell::RefCell;
+
+use loci_core::{Capability, CollectionInfo, DrawerId, Error, ErrorKind, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::foresight::ForeseenSearch;
 use super::plan::PlanReport;
 use super::single::search_single;
 use super::times::MentionedTime;
 use super::{
     SearchAnswer, SearchLegs, SearchRequest, SearchRetriever, SearchVerdict, WhyNotReport, explain_absence,
-    search_collection,
+    search_foreseen,
 };
 use crate::paging::PageMark;
 use crate::palace::{Palace, PalaceSession, check_named_embedder};
@@ -100,13 +103,21 @@ impl Palace {
         if request.exact {
             self.require_exact_queries()?;
         }
-        self.read(|session| {
+        let foreseen = RefCell::new(None);
+        let foresee = |info: &CollectionInfo| {
+            let search = ForeseenSearch::new(info, self.embedders(), request);
+            let reads = search.list_reads(info, request);
+            *foreseen.borrow_mut() = Some(search);
+            reads
+        };
+        self.read_foreseeing(foresee, |session| {
+            let foreseen = foreseen.borrow();
             if request.vector.is_none() && request.only != Some(SearchRetriever::Words) {
                 check_named_embedder(session.reader(), session.embedders())?;
             }
             let mut report = match request.single_retriever() {
                 Some(retriever) => search_single(session, request, retriever, shown_before)?,
-                None => gather_pages(session, request, shown_before)?.into(),
+                None => gather_pages(session, request, shown_before, foreseen.as_ref())?.into(),
             };
             // Before earlier pages are cut off: a page past the end is empty, but its names do exist.
             if report.hits.is_empty() {
@@ -156,6 +167,7 @@ fn gather_pages(
     session: &PalaceSession<'_>,
     request: &SearchRequest,
     shown_before: usize,
+    foreseen: Option<&ForeseenSearch>,
 ) -> Result<SearchAnswer> {
     // One hit more than the page has room for tells whether there is a next page.
     let wanted = shown_before.saturating_add(request.limit).saturating_add(1);
@@ -163,5 +175,5 @@ fn gather_pages(
         limit: wanted,
         ..request.clone()
     };
-    search_collection(session.reader(), session.embedders(), &deeper)
+    search_foreseen(session.reader(), session.embedders(), &deeper, foreseen)
 }

@@ -14,6 +14,10 @@ pub(super) const DEPTH: usize = 100;
 pub(super) const DEPTH_SHARE: usize = 200;
 pub(super) const DEEPEST: usize = 1000;
 
+/// The most hits by meaning requested at first where answers are approximate. More would have to be sought in so many
+/// lists of an index that comparing every drawer costs less.
+pub(super) const APPROXIMATE_DEPTH: usize = 150;
+
 /// The number of drawers read at first to rank by words alone.
 pub(super) const WORDS_ROUND: usize = 200;
 

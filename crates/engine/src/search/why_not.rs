@@ -99,7 +99,7 @@ pub fn explain_absence(
     };
     // A drawer out of scope has no rank, so the search itself is not run for it.
     if told.reasons.is_empty() {
-        let asked = AskedQuery::new(collection, embedders, &request.query)?;
+        let asked = AskedQuery::new(collection, embedders, &request.query, None)?;
         explain_ranking(collection, &plan, &asked, &drawer, &mut told)?;
     }
     Ok(told)

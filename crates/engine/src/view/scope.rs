@@ -210,10 +210,26 @@ impl DrawerScope {
     /// by their full names.
     pub fn resolve(&self, reader: &dyn CollectionReader) -> Result<DrawerCondition> {
         self.check()?;
+        let wing = self.wing.as_ref().map(|wing| spell_wing(reader, wing));
+        let sources = match self.source.last() {
+            Some(_) => find_sources(reader, &self.source)?,
+            None => Vec::new(),
+        };
+        Ok(self.compose_condition(wing.transpose()?, &sources))
+    }
+
+    /// Resolves the scope without a collection, with its wing as it is given; `None` if it names sources, which may be
+    /// shortened, or contradicts itself.
+    pub(crate) fn resolve_as_given(&self) -> Option<DrawerCondition> {
+        let is_simple = self.source.is_empty() && self.check().is_ok();
+        is_simple.then(|| self.compose_condition(self.wing.clone(), &[]))
+    }
+
+    fn compose_condition(&self, wing: Option<String>, sources: &[String]) -> DrawerCondition {
         let mut filter = self.filter.clone();
         let mut narrow = |part: Filter| filter = std::mem::take(&mut filter).and(part);
-        if let Some(wing) = &self.wing {
-            narrow(Filter::text_equals("wing", spell_wing(reader, wing)?));
+        if let Some(wing) = wing {
+            narrow(Filter::text_equals("wing", wing));
         }
         for (key, name) in [
             ("room", &self.room),
@@ -225,7 +241,7 @@ impl DrawerScope {
             }
         }
         if let Some(given) = self.source.last() {
-            narrow(match find_sources(reader, &self.source)?.as_slice() {
+            narrow(match sources {
                 // An unknown name still filters: the scope must come out empty, not unrestricted.
                 [] => Filter::text_equals("source", given.as_str()),
                 [one] => Filter::text_equals("source", one.as_str()),
@@ -246,10 +262,10 @@ impl DrawerScope {
                 before.as_micros(),
             ))));
         }
-        Ok(DrawerCondition {
+        DrawerCondition {
             filter,
             document: self.document.clone(),
-        })
+        }
     }
 
     /// Lists the names in this scope that no drawer has. Called only if nothing was found, since it may read every
