@@ -38,6 +38,21 @@ pub(crate) fn peak_memory_mb() -> Option<f64> {
     Some(kilobytes(&status, "VmHWM")? as f64 / 1024.0)
 }
 
+/// Returns the most memory that the processes below this one have used so far, in megabytes; `None` if there are none.
+///
+/// A plug-in runs in one, and what it needs would be missing from the memory of this process.
+pub(crate) fn peak_memory_below_mb() -> Option<f64> {
+    let own = std::process::id();
+    let statuses = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| {
+        // Of all entries only those of processes have a status; a process may end while it is looked at.
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let parent: u32 = find_field(&status, "PPid")?.trim().parse().ok()?;
+        (parent == own).then(|| kilobytes(&status, "VmHWM")).flatten()
+    });
+    let sum: u64 = statuses.sum();
+    (sum > 0).then(|| sum as f64 / 1024.0)
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     find_field(text, name)?.split_whitespace().next()?.parse().ok()
 }

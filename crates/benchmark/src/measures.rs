@@ -12,7 +12,7 @@ use loci_engine::search::SearchRequest;
 
 use crate::corpus::filter_key;
 use crate::truth::NearestDistances;
-use crate::{BenchmarkCorpus, BenchmarkWorkload, FigureUnit, MeasuredFigure};
+use crate::{BenchmarkCorpus, BenchmarkPlace, BenchmarkWorkload, FigureUnit, MeasuredFigure};
 
 /// The number of drawers that are fetched by id, or listed on a page, at once.
 const PAGE: usize = 50;
@@ -34,15 +34,21 @@ pub(crate) struct PhaseScene {
 pub(crate) struct PhaseMeasures<'a> {
     collection: &'a dyn Collection,
     scene: &'a PhaseScene,
+    place: &'a BenchmarkPlace<'a>,
     figures: BTreeMap<String, MeasuredFigure>,
     missing: BTreeMap<String, String>,
 }
 
 impl<'a> PhaseMeasures<'a> {
-    pub(crate) fn new(collection: &'a dyn Collection, scene: &'a PhaseScene) -> Self {
+    pub(crate) fn new(
+        collection: &'a dyn Collection,
+        scene: &'a PhaseScene,
+        place: &'a BenchmarkPlace<'a>,
+    ) -> Self {
         Self {
             collection,
             scene,
+            place,
             figures: BTreeMap::new(),
             missing: BTreeMap::new(),
         }
@@ -76,8 +82,10 @@ impl<'a> PhaseMeasures<'a> {
     }
 
     /// Takes the time of `rounds` calls; an ability that the backend lacks is listed as missing.
-    fn time(&mut self, name: &str, call: impl FnMut(usize) -> Result<()>) -> Result<()> {
-        match MeasuredFigure::time_calls(self.scene.workload.rounds, call) {
+    fn time(&mut self, name: &str, mut call: impl FnMut(usize) -> Result<()>) -> Result<()> {
+        let place = self.place;
+        let unless_stopped = |round| place.check_stop().and_then(|()| call(round));
+        match MeasuredFigure::time_calls(self.scene.workload.rounds, unless_stopped) {
             Ok(figure) => {
                 self.figures
                     .extend(figure.map(|figure| (name.to_owned(), figure)));

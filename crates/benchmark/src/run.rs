@@ -12,7 +12,7 @@ use loci_engine::{Palace, PalaceAddress};
 use serde_json::Value as Json;
 
 use crate::corpus::{CorpusCatalog, CorpusEmbedder};
-use crate::machine::peak_memory_mb;
+use crate::machine::{peak_memory_below_mb, peak_memory_mb};
 use crate::measures::{PhaseMeasures, PhaseScene};
 use crate::truth::find_truth;
 use crate::{
@@ -45,6 +45,21 @@ pub struct BenchmarkPlace<'a> {
     pub size: &'a dyn Fn() -> Option<u64>,
     /// The clock.
     pub clock: fn() -> Timestamp,
+    /// Returns whether the run is to stop. It is asked before each call, and the collection is dropped then as well.
+    pub should_stop: &'a dyn Fn() -> bool,
+}
+
+impl BenchmarkPlace<'_> {
+    /// Fails once the run is to stop.
+    pub(crate) fn check_stop(&self) -> Result<()> {
+        if !(self.should_stop)() {
+            return Ok(());
+        }
+        Err(
+            Error::new(ErrorKind::Unavailable, "the benchmark was interrupted")
+                .with_hint("what it had filed was removed; nothing else was changed"),
+        )
+    }
 }
 
 /// The progress of a run.
@@ -171,6 +186,7 @@ impl BenchmarkRun<'_> {
         let mut samples = Vec::new();
         let mut n = 0;
         while n < corpus.rows {
+            self.place.check_stop()?;
             watch(BenchmarkStep::Loading(n, corpus.rows));
             let end = (n + workload.batch as u64).min(corpus.rows);
             let make = |n| corpus.make_drawer(n, &workload.filters).map(Write::Add);
@@ -218,7 +234,7 @@ impl BenchmarkRun<'_> {
             None => Json::Null,
         };
         let mut tell = |figure: &str| watch(BenchmarkStep::Measuring(name.to_owned(), figure.to_owned()));
-        let mut measures = PhaseMeasures::new(self.collection.as_ref(), scene);
+        let mut measures = PhaseMeasures::new(self.collection.as_ref(), scene, self.place);
         measures.measure_all(&mut tell)?;
         let (mut figures, missing) = measures.finish();
         self.measure_sizes(&mut figures);
@@ -237,9 +253,10 @@ impl BenchmarkRun<'_> {
             let figure = MeasuredFigure::from_value(FigureUnit::BytesPerDrawer, share);
             figures.insert("size".to_owned(), figure);
         }
-        if let Some(peak) = peak_memory_mb() {
-            let figure = MeasuredFigure::from_value(FigureUnit::Megabytes, peak);
-            figures.insert("memory".to_owned(), figure);
+        let below = peak_memory_below_mb();
+        for (name, peak) in [("memory", peak_memory_mb()), ("memory plug-in", below)] {
+            let figure = peak.map(|peak| MeasuredFigure::from_value(FigureUnit::Megabytes, peak));
+            figures.extend(figure.map(|figure| (name.to_owned(), figure)));
         }
     }
 
@@ -257,6 +274,7 @@ impl BenchmarkRun<'_> {
         };
         let until = Instant::now() + SETTLE_WAIT;
         while is_running(upkeep)? {
+            self.place.check_stop()?;
             if Instant::now() > until {
                 return Err(Error::new(
                     ErrorKind::TimedOut,

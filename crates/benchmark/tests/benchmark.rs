@@ -51,6 +51,7 @@ fn place(address: &PalaceAddress) -> BenchmarkPlace<'static> {
         collection: CollectionName::new("bench-1").unwrap(),
         size: &|| Some(30_000),
         clock,
+        should_stop: &|| false,
     }
 }
 

@@ -3,12 +3,16 @@
 mod scratch;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_benchmark::{
     BenchmarkComparison, BenchmarkCorpus, BenchmarkPlace, BenchmarkReport, BenchmarkRequest, BenchmarkStep,
     BenchmarkWorkload, compare_reports, format_figure, run_benchmark, write_html,
 };
 use loci_core::Result;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use crate::environment::now;
 use crate::errors::{CommandResult, ExitStatus, io_error};
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut CommandSession) -> CommandResu
         "filing {rows} in {}, which is removed at the end",
         scratch.describe()
     ));
+    let interrupted = watch_interrupts()?;
     let mut progress = session.out.progress("loading");
     let report = run_benchmark(
         &request,
@@ -98,6 +103,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut CommandSession) -> CommandResu
             collection: scratch.collection.clone(),
             size: &|| scratch.measure_size(),
             clock: now,
+            should_stop: &|| interrupted.load(Ordering::Relaxed),
         },
         &mut |step| match step {
             BenchmarkStep::Loading(done, total) => {
@@ -124,6 +130,18 @@ pub(crate) fn run(args: &BenchArgs, session: &mut CommandSession) -> CommandResu
         out.write_page(|page| print_report(&report, page))?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// Returns a flag that the first Ctrl-C sets, so that the scratch place is removed; the second one ends the process at once.
+fn watch_interrupts() -> Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The order matters: the handler that ends the process must not see the flag of the same signal.
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
+            .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
+            .map_err(|cause| io_error("cannot watch for interrupts".to_owned(), cause))?;
+    }
+    Ok(interrupted)
 }
 
 fn read_request(args: &BenchArgs) -> Result<BenchmarkRequest> {

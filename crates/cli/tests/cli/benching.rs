@@ -91,3 +91,41 @@ fn a_palace_that_takes_no_writes_is_refused_and_nothing_is_left() {
     assert_eq!(refused["error"]["kind"], "unsupported", "{refused}");
     assert_eq!(home.list_names(), names);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_removes_what_it_filed() {
+    let home = new_home();
+    home.run(&["add", "We ship on Thursdays."]).expect_code(0);
+    let before = home.list_names();
+    let mut command = home.command(&["bench", "--rows", "200000", "--dim", "64"]);
+    let mut run = command
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The note about the place comes first; after the next line of the folder there is something to remove.
+    let scratch = || {
+        let names = home.list_names();
+        names
+            .iter()
+            .any(|name| name.contains(".loci-bench-") && name.ends_with("palace.db"))
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !scratch() {
+        assert!(
+            std::time::Instant::now() < until,
+            "nothing was filed: {:?}",
+            home.list_names()
+        );
+        assert!(run.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.contains("the benchmark was interrupted"), "{told}");
+    assert_eq!(home.list_names(), before);
+}
