@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod add;
+mod backend;
 mod backends;
 mod backup;
 mod bench;
@@ -87,6 +88,8 @@ pub(crate) enum CliCommand {
     Maintain(maintain::MaintainArgs),
     Status(status::StatusArgs),
     Backends(backends::BackendsArgs),
+    #[command(subcommand)]
+    Backend(backend::BackendSubcommand),
     Doctor(doctor::DoctorArgs),
     Bench(bench::BenchArgs),
     Model(model::ModelArgs),
@@ -144,6 +147,7 @@ impl CliCommand {
             | Self::Import(_)
             | Self::Maintain(_)
             | Self::Backends(_)
+            | Self::Backend(_)
             | Self::Bench(_)
             | Self::Model(_)
             | Self::Mcp(_)
@@ -193,6 +197,7 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Maintain(args) => maintain::run(args, session),
         CliCommand::Status(args) => status::run(args, session),
         CliCommand::Backends(args) => backends::run(args, session),
+        CliCommand::Backend(args) => backend::run(args, session),
         CliCommand::Doctor(args) => doctor::run(args, session),
         CliCommand::Bench(args) => bench::run(args, session),
         CliCommand::Model(args) => model::run(args, session),

@@ -53,7 +53,7 @@ pub(crate) struct ShownUrl {
 }
 
 /// The backends this build knows by name, and the plug-ins that can be found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct BackendRegistry {
     entries: Vec<BackendEntry>,
     plugins: PluginFolders,

@@ -43,7 +43,7 @@ mod versions;
 mod visibility;
 mod writes;
 
-use crate::{ConformanceCase, model};
+use crate::{ConformanceCase, model, process};
 
 /// Every case, in the order of the contract.
 pub fn all_cases() -> Vec<&'static ConformanceCase> {
@@ -91,6 +91,7 @@ pub fn all_cases() -> Vec<&'static ConformanceCase> {
         versions::CASES,
         capabilities::CASES,
         model::CASES,
+        process::CASES,
     ];
     themes.iter().flat_map(|theme| theme.iter()).collect()
 }

@@ -1,6 +1,7 @@
 //! The part of the suite that a backend's test file implements: isolated places to store in, and access to them.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::{Backend, Capability, Collection, PalaceRef};
@@ -12,6 +13,16 @@ pub trait BackendHarness: Send + Sync {
 
     /// Makes an empty world. An error means that the backend cannot be reached, and fails every case.
     fn make_world(&self) -> Result<Box<dyn TestWorld>, String>;
+
+    /// Returns the executable of the backend and its arguments, if it is a program of its own.
+    fn program(&self) -> Option<(&Path, &[String])> {
+        None
+    }
+
+    /// Returns the number that the random histories follow from, if one was chosen.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// One isolated place to store in, taken down when it is dropped.

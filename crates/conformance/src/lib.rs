@@ -13,7 +13,7 @@
 
 #![allow(
     clippy::indexing_slicing,
-    reason = "this crate is only ever a test: a panic is a red line, like any other failure"
+    reason = "this crate only ever tests: the runner turns a panic of a case into a broken promise"
 )]
 
 #[macro_use]
@@ -24,14 +24,18 @@ mod folder;
 mod follower;
 mod harness;
 mod model;
+mod process;
 mod program;
 mod reference;
 mod revising;
 mod runner;
 mod samples;
 mod scene;
+mod scratch;
 mod served;
 mod switching;
+#[cfg(feature = "libtest")]
+mod trials;
 mod twin;
 
 pub use case::{CaseFailure, CaseNeed, CaseOutcome, ConformanceCase};
@@ -39,9 +43,13 @@ pub use cases::all_cases;
 pub use faulty::{FaultTiming, FaultyBackend, InjectedFault};
 pub use folder::TempFolder;
 pub use harness::{BackendHarness, TestWorld};
+pub use process::PROCESS_THEME;
 pub use program::ProgramHarness;
 pub use reference::{Reference, ReferenceHarness};
-pub use runner::{CaseVerdict, examine_case, list_trials, list_trials_under, main, run_cases};
+pub use runner::{CaseVerdict, examine_case, examine_suite, list_themes};
 pub use scene::CaseScene;
+pub use scratch::ScratchHarness;
 pub use served::{minimal_reference, serve_reference};
+#[cfg(feature = "libtest")]
+pub use trials::{list_trials, list_trials_under, main, run_cases};
 pub use twin::{TwinOutput, TwinWriter};

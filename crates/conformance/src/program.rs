@@ -1,6 +1,6 @@
 //! Worlds of a plug-in that is given as an executable, each in a folder of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_core::{Backend, PalaceRef};
@@ -13,6 +13,7 @@ use crate::{BackendHarness, TempFolder, TestWorld};
 pub struct ProgramHarness {
     program: PathBuf,
     arguments: Vec<String>,
+    seed: Option<u64>,
 }
 
 impl ProgramHarness {
@@ -21,7 +22,15 @@ impl ProgramHarness {
         Self {
             program: program.into(),
             arguments: arguments.into_iter().collect(),
+            seed: None,
         }
+    }
+
+    /// Chooses the number that the random histories follow from.
+    #[must_use]
+    pub fn with_seed(mut self, seed: Option<u64>) -> Self {
+        self.seed = seed;
+        self
     }
 }
 
@@ -42,6 +51,14 @@ fn start_program(program: &PathBuf, arguments: &[String]) -> Result<PluginBacken
 impl BackendHarness for ProgramHarness {
     fn name(&self) -> String {
         self.program.display().to_string()
+    }
+
+    fn program(&self) -> Option<(&Path, &[String])> {
+        Some((&self.program, &self.arguments))
+    }
+
+    fn seed(&self) -> Option<u64> {
+        self.seed
     }
 
     fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {

@@ -38,6 +38,8 @@ mod mcp_lines;
 mod meaning_in_place;
 mod mempalace;
 mod memtomem;
+#[cfg(unix)]
+mod migrate_chain;
 mod migrate_killed;
 mod migrating;
 mod mine_together;
@@ -51,6 +53,7 @@ mod plugging;
 mod poison;
 #[cfg(unix)]
 mod postgres_roles;
+mod postgres_waits;
 #[cfg(target_os = "linux")]
 mod progressing;
 mod rescuing;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use loci_core::write::check_batch;
 use loci_core::{
     ApplyRequest, Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerFields, DrawerHit,
     DrawerId, EmbedderIdentity, ErrorKind, GetRequest, IdempotencyKey, IdentityState, LexicalRequest,
@@ -136,9 +137,10 @@ impl BackendPair {
         }
         // Applied to both even if the first was refused; whether both refuse is the question.
         let expected = self.reference.apply_batch(batch);
-        // A restricted write may be refused for its content or for what is out of sight; either check may
-        // come first.
-        if self.restricted {
+        // A batch whose content alone is refused may have vectors of a wrong length too, and a restricted write may also be
+        // refused for what is out of sight; either check may come first.
+        let is_malformed = check_batch(batch, self.reference.info()?.metric, None).is_err();
+        if self.restricted || is_malformed {
             agree_on_refusal(found, expected)?;
         } else {
             expect_agreement(found.map(normalise_receipt), expected.map(normalise_receipt))?;

@@ -241,3 +241,19 @@ fn definitions_are_found_however_they_are_written() {
     assert_eq!(functions, ["read_header"]);
     assert!(is_one_word("Drawer") && !is_one_word("DrawerId"));
 }
+
+#[test]
+fn the_plug_ins_of_engines_share_what_follows_their_engine() {
+    const MARK: &str = "\n# From here on this file is the same in each plug-in of this folder";
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/backends");
+    let shared = ["lancedb", "milvus", "qdrant"].map(|engine| {
+        let text = std::fs::read_to_string(format!("{folder}/loci-backend-{engine}")).unwrap();
+        let at = text.find(MARK).expect("the mark is there");
+        text[at..].to_owned()
+    });
+    assert!(shared[0].len() > 20_000, "the shared part is the larger one");
+    assert!(
+        shared[0] == shared[1] && shared[1] == shared[2],
+        "the shared parts differ"
+    );
+}

@@ -349,6 +349,6 @@ fn a_failure_of_the_model_says_how_to_play_it_again() {
         }
     });
     let words = words.expect("the model catches a backend that overwrites");
-    assert!(words.contains("LOCI_MODEL_SEED="), "{words}");
+    assert!(words.contains("play it again with the seed "), "{words}");
     assert!(words.contains("Apply"), "{words}");
 }

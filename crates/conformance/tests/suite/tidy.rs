@@ -33,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "store",
             "embed",
             "engine",
+            "conformance",
             "migrate",
             "benchmark",
             "serve",

@@ -27,6 +27,7 @@ use loci_migrate::{MigrateReport, RescueReport, VerifyReport};
 use schemars::JsonSchema;
 
 use super::CommandSchema;
+use crate::commands::backend::BackendTestReport;
 use crate::commands::backends::BackendList;
 use crate::commands::backup::BackupReport;
 use crate::commands::completions::CompletionScript;
@@ -237,6 +238,10 @@ fn list_servers() -> Vec<CommandSchema> {
         CommandSchema::of_document::<ModelRemoval>(
             "loci model remove NAME",
             "Whether there was one to remove.",
+        ),
+        CommandSchema::of_document::<BackendTestReport>(
+            "loci backend test",
+            "The promises of the contract that a backend keeps and breaks.",
         ),
         CommandSchema::of_document::<BackendList>("loci backends", "The backends of this build."),
         CommandSchema::of_document::<BenchmarkReport>(
