@@ -68,6 +68,7 @@ impl PostgresBackend {
                     Capability::EmbeddingsOut,
                     Capability::AtomicBatch,
                     Capability::AtomicUpdate,
+                    Capability::ConditionalBatch,
                     Capability::RangeFilters,
                     Capability::Lexical,
                     Capability::NamespaceIsolation,

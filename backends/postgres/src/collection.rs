@@ -188,6 +188,7 @@ impl Collection for ServerCollection {
         let now = transaction.now;
         let mut work = self.batch_work(transaction);
         work.seal_words(&due)?;
+        work.check_expected(request.expects)?;
         work.apply(batch, &packed, Some(&answers.pop().unwrap_or_default()))?;
         let receipt = work.take_receipt()?;
         if let Some(keyed) = &keyed {

@@ -125,7 +125,8 @@ struct CodeSearch<'a> {
 struct CodeCandidates {
     /// Their hits by exact distance, nearest first.
     hits: Vec<DrawerHit>,
-    /// The distance by codes of the farthest one; every other row in scope is at least as far. `None` if there is none.
+    /// The distance by codes that every other row in scope has at least, but for those that cannot be among the hits;
+    /// `None` if there is no other row.
     reach: Option<f32>,
 }
 
@@ -228,7 +229,10 @@ impl CodeSearch<'_> {
             .iter()
             .zip(answers)
             .map(|(vector, rows)| {
-                let found = self.read_candidates(vector, rows, self.room())?;
+                let found = CodeCandidates {
+                    hits: self.read_hits(vector, rows)?,
+                    reach: TakenCodes::read(rows).and_then(|taken| taken.reach(self.room())),
+                };
                 self.settle(vector, found)
             })
             .collect()
@@ -244,22 +248,15 @@ impl CodeSearch<'_> {
     fn read_broadly(&self, vectors: &[Vec<f32>], answers: &PipelineRows) -> Result<Vec<Vec<DrawerHit>>> {
         let mut all = Vec::with_capacity(vectors.len());
         for (vector, rows) in vectors.iter().zip(answers) {
-            let taken = rows
-                .first()
-                .map(|row| (row.get::<_, i64>(22), row.get::<_, f64>(23)));
-            let is_all = taken.is_some_and(|(taken, _)| {
-                usize::try_from(taken).is_ok_and(|taken| taken < self.broad_room())
-            });
-            let mut found = self.read_candidates(vector, rows, usize::MAX)?;
-            let is_enough = is_all || found.hits.len() >= self.request.k;
-            if !is_enough {
+            let taken = TakenCodes::read(rows);
+            let hits = self.read_hits(vector, rows)?;
+            let is_all = taken.as_ref().is_some_and(|taken| taken.rows < self.broad_room());
+            if !is_all && hits.len() < self.request.k {
                 all.extend(self.find(std::slice::from_ref(vector), CodeWay::Scope, None)?);
                 continue;
             }
-            if !is_all {
-                found.reach = taken.map(|(_, reach)| reach as f32);
-            }
-            all.push(self.settle(vector, found)?);
+            let reach = taken.and_then(|taken| taken.reach(self.broad_room()));
+            all.push(self.settle(vector, CodeCandidates { hits, reach })?);
         }
         Ok(all)
     }
@@ -272,7 +269,7 @@ impl CodeSearch<'_> {
             (Some(reach), Some(last)) if last >= reach - error => {
                 let within = self.ask_within(vector, last + error);
                 let rows = self.view.session.ask(within, self.view.deadline)?;
-                self.read_candidates(vector, &rows, usize::MAX)?.hits
+                self.read_hits(vector, &rows)?
             }
             _ => found.hits,
         };
@@ -280,19 +277,13 @@ impl CodeSearch<'_> {
         Ok(hits)
     }
 
-    fn read_candidates(
-        &self,
-        vector: &[f32],
-        rows: &[tokio_postgres::Row],
-        room: usize,
-    ) -> Result<CodeCandidates> {
+    /// Reads candidates with their exact distances, nearest first.
+    fn read_hits(&self, vector: &[f32], rows: &[tokio_postgres::Row]) -> Result<Vec<DrawerHit>> {
         let probe = QueryProbe::new(self.view.shelf.metric, vector);
         let mut hits = Vec::with_capacity(rows.len());
-        let mut farthest = f32::MIN;
         for found in rows {
             let drawer: Drawer = ServerDrawer::read(found)?.drawer;
-            let exact = probe.exact_distance(&read_vector(found.get(20)));
-            farthest = farthest.max(found.get::<_, f64>(21) as f32);
+            let exact = probe.exact_distance(&read_vector(found.get(21)));
             hits.push(DrawerHit { drawer, score: exact });
         }
         hits.sort_by(|a, b| {
@@ -300,40 +291,57 @@ impl CodeSearch<'_> {
                 .total_cmp(&b.score)
                 .then_with(|| a.drawer.id.cmp(&b.drawer.id))
         });
-        let is_all = rows.len() < room;
-        Ok(CodeCandidates {
-            hits,
-            reach: (!is_all).then_some(farthest),
-        })
+        Ok(hits)
     }
 
-    /// Asks for the `room` rows in scope that are nearest by their codes.
+    /// Asks for the `room` rows in scope that are nearest by their codes, as far as they can be among the hits.
     fn ask_nearest(&self, vector: &[f32], room: usize) -> SqlStatement {
         let mut question = self.begin_question(vector);
         // Not the bare operator: an index on it would answer approximately.
         question
             .push(" ORDER BY distance LIMIT ")
-            .bind(i64::try_from(room).unwrap_or(i64::MAX), Type::INT8);
-        self.end_question(question)
+            .bind(i64::try_from(room).unwrap_or(i64::MAX), Type::INT8)
+            .push(") ");
+        self.select_columns(&mut question, TAKEN_SQL);
+        question.push(" WHERE best.distance <= ");
+        self.push_bound(&mut question, "best", vector.len());
+        question
     }
 
-    /// Asks for those in scope of the `room` rows that are nearest by their codes, with the number of all of these rows and
-    /// the distance of the farthest.
+    /// Asks for those in scope of the `room` rows that are nearest by their codes, as far as they can be among the hits.
     fn ask_broadly(&self, vector: &[f32], room: usize) -> SqlStatement {
-        let include = self.request.include;
         let mut question = self.begin_everywhere(vector);
+        let include = self.request.include;
+        // The filter first: the bound follows from the rows that it leaves.
         question
             .push(" WHERE n.space = $1 ORDER BY distance LIMIT ")
             .bind(i64::try_from(room).unwrap_or(i64::MAX), Type::INT8)
             .push(&format!(
-                ") SELECT {}, exact.value, best.distance, (SELECT count(*) FROM best), (SELECT max(distance) FROM best)
-                 FROM best JOIN loci.vectors exact ON exact.space = $1 AND exact.\"row\" = best.\"row\"
+                "), kept AS MATERIALIZED (SELECT {}, best.distance FROM best
                  JOIN {} ON d.collection = $2 AND d.\"row\" = best.\"row\" WHERE true",
                 row::columns(include),
                 row::joined_tables(include)
             ));
         self.scope.push_condition(&mut question);
         question
+            .push(&format!(
+                ") SELECT kept.*, exact.value{TAKEN_SQL} FROM kept
+                 JOIN loci.vectors exact ON exact.space = $1 AND exact.\"row\" = kept.\"row\" WHERE kept.distance <= "
+            ));
+        self.push_bound(&mut question, "kept", vector.len());
+        question
+    }
+
+    /// Appends the distance by codes beyond which a row of `table` is farther than `k` others: that of the last of these,
+    /// and the errors of both.
+    fn push_bound(&self, question: &mut SqlStatement, table: &str, values: usize) {
+        let before = i64::try_from(self.request.k - 1).unwrap_or(i64::MAX);
+        question
+            .push("coalesce((SELECT k.distance + ")
+            .bind(f64::from(2.0 * codes::error_bound(values)), Type::FLOAT8)
+            .push(&format!(" FROM {table} k ORDER BY k.distance OFFSET "))
+            .bind(before, Type::INT8)
+            .push(" LIMIT 1), 'Infinity')");
     }
 
     /// Asks for all rows in scope whose distance by codes is at most `limit`.
@@ -370,15 +378,48 @@ impl CodeSearch<'_> {
     }
 
     fn end_question(&self, mut question: SqlStatement) -> SqlStatement {
+        question.push(") ");
+        self.select_columns(&mut question, "");
+        question
+    }
+
+    /// Appends the columns of the drawers in `best`, their exact vectors, and `more`.
+    fn select_columns(&self, question: &mut SqlStatement, more: &str) {
         let include = self.request.include;
         question.push(&format!(
-            ") SELECT {}, exact.value, best.distance FROM best
+            "SELECT {}, best.distance, exact.value{more} FROM best
              JOIN loci.vectors exact ON exact.space = $1 AND exact.\"row\" = best.\"row\"
              JOIN {} ON d.collection = $2 AND d.\"row\" = best.\"row\"",
             row::columns(include),
             row::joined_tables(include)
         ));
-        question
+    }
+}
+
+/// The columns of [`TakenCodes`].
+const TAKEN_SQL: &str = ", (SELECT count(*) FROM best), (SELECT max(b.distance) FROM best b)";
+
+/// The rows whose codes were taken as the nearest.
+struct TakenCodes {
+    rows: usize,
+    /// The distance by codes of the farthest of them.
+    farthest: f32,
+}
+
+impl TakenCodes {
+    /// Reads the columns of [`TAKEN_SQL`]; `None` if no row has them.
+    fn read(rows: &[tokio_postgres::Row]) -> Option<Self> {
+        let row = rows.first()?;
+        Some(Self {
+            rows: usize::try_from(row.get::<_, i64>(22)).unwrap_or(usize::MAX),
+            farthest: row.get::<_, f64>(23) as f32,
+        })
+    }
+
+    /// Returns the distance that rows have at least which were not taken; `None` if there are none, since fewer than
+    /// `room` rows were there.
+    fn reach(&self, room: usize) -> Option<f32> {
+        (self.rows >= room).then_some(self.farthest)
     }
 }
 

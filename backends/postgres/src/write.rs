@@ -6,7 +6,7 @@ mod statements;
 mod transaction;
 
 use loci_core::vector::dimension_mismatch;
-use loci_core::write::check_batch;
+use loci_core::write::{check_batch, check_expected};
 use loci_core::{
     DeclaredEmbedder, DeleteSelection, DocumentFilter, Drawer, DrawerCondition, DrawerFields, DrawerId,
     DrawerPatch, DrawerTwin, Filter, NewDrawer, Receipt, Result, Visibility, Write,
@@ -143,6 +143,18 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
 
     fn collection(&self) -> i64 {
         self.transaction.shelf.collection
+    }
+
+    /// Refuses the batch to come if a drawer is not stored as it was read.
+    pub(crate) fn check_expected(&mut self, expects: &[Drawer]) -> Result<()> {
+        if expects.is_empty() {
+            return Ok(());
+        }
+        self.look_up(&BatchLookup::for_drawers(expects))?;
+        expects.iter().try_for_each(|expected| {
+            let known = self.known.find(&expected.id).filter(|known| self.sees(known));
+            check_expected(expected, known.map(|known| &known.stored.drawer))
+        })
     }
 
     /// Applies a batch. `found` is the answer to its lookup, if that was asked for already.

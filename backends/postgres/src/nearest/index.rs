@@ -80,7 +80,7 @@ impl CodeSearch<'_> {
                 all.extend(self.find(std::slice::from_ref(vector), self.choose_exact_way(), None)?);
                 continue;
             }
-            let mut hits = self.read_candidates(vector, rows, self.listed_room())?.hits;
+            let mut hits = self.read_hits(vector, rows)?;
             hits.truncate(self.request.k);
             all.push(hits);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use loci_core::{DeleteSelection, DrawerFields, DrawerId, NewDrawer, Result, Write};
+use loci_core::{DeleteSelection, Drawer, DrawerFields, DrawerId, NewDrawer, Result, Write};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -52,6 +52,15 @@ impl BatchLookup {
             }
         }
         lookup
+    }
+
+    /// Returns the lookup of whole drawers.
+    pub(super) fn for_drawers(drawers: &[Drawer]) -> Self {
+        Self {
+            ids: drawers.iter().map(|drawer| drawer.id.clone()).collect(),
+            whole: true,
+            ..Self::default()
+        }
     }
 
     /// Returns the lookup of one piece.

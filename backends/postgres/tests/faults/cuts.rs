@@ -1,9 +1,10 @@
 //! A connection that is cut after any number of bytes gives an error or a success, and never a lie.
 
-use loci_core::ErrorKind;
-use loci_testkit::{FreshDatabase, PostgresServer, campaign_setting};
+use loci_core::{Backend as _, ErrorKind};
+use loci_testkit::{FreshDatabase, PostgresServer, campaign_seed, campaign_setting};
 
 use super::proxy::{CutDirection, CuttingProxy};
+use super::workload::WorkloadRun;
 use super::{apply, batch, check_feed, check_words, new_backend, open, stored_ids};
 
 /// The distance between two cuts, in bytes; `LOCI_CUT_STEP=1` tries every byte.
@@ -124,4 +125,49 @@ fn an_outcome_that_cannot_be_asked_for_is_reported_as_unknown() {
         "the repetition under its key is told what was stored"
     );
     assert_eq!(stored_ids(direct.as_ref()).len(), 4);
+}
+
+/// Runs the whole workload again and again, each time in a palace of its own, with a cut after ever more bytes.
+fn cut_workload(direction: CutDirection) {
+    let server = PostgresServer::shared();
+    let database = server.create_database();
+    database.run_sql("CREATE EXTENSION vector");
+    let run = |bytes: i64, palace: &str| {
+        let proxy = CuttingProxy::start(server, direction, bytes, false);
+        let address = |url: &str| format!("{url}&palace={palace}");
+        let through = address(&proxy.url(server, database.name()));
+        let mut run = WorkloadRun::new(&address(&database.url()), &through);
+        run.run();
+        let backend = new_backend();
+        let palace = backend.adopt_url(&address(&database.url())).unwrap();
+        assert_eq!(backend.list_damage(&palace), []);
+        (proxy, run)
+    };
+    let (whole, untouched) = run(i64::MAX, "whole");
+    assert_eq!(untouched.failed, 0, "without a cut nothing fails");
+    let total = usize::try_from(whole.passed()).unwrap();
+    let (seed, step) = (campaign_seed(), campaign_setting("LOCI_CUT_STEP", 3999) as usize);
+    let (mut tried, mut failed, mut unknown) = (0, 0, 0);
+    // Not the same places every time.
+    for bytes in (seed as usize % step..total).step_by(step) {
+        let (_proxy, cut) = run(bytes as i64, &format!("cut-{bytes}"));
+        tried += 1;
+        failed += usize::from(cut.failed > 0);
+        unknown += cut.unknown;
+    }
+    println!(
+        "{direction:?}: {total} bytes, {tried} cuts, {failed} with a failed step, {unknown} unknown outcomes, seed {seed}"
+    );
+    assert!(tried > 5, "only {tried} cuts, seed {seed}");
+    assert!(failed > 0, "no cut was noticed, seed {seed}");
+}
+
+#[test]
+fn a_workload_whose_requests_are_cut_anywhere_is_never_lied_to() {
+    cut_workload(CutDirection::ToServer);
+}
+
+#[test]
+fn a_workload_whose_answers_are_cut_anywhere_is_never_lied_to() {
+    cut_workload(CutDirection::ToClient);
 }

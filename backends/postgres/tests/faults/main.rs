@@ -13,6 +13,7 @@ mod crashes;
 mod cuts;
 mod processes;
 mod proxy;
+mod workload;
 mod writers;
 
 use std::sync::Arc;

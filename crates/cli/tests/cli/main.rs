@@ -52,6 +52,10 @@ mod places;
 mod plugging;
 mod poison;
 #[cfg(unix)]
+mod postgres_doors;
+#[cfg(unix)]
+mod postgres_moves;
+#[cfg(unix)]
 mod postgres_roles;
 mod postgres_waits;
 #[cfg(target_os = "linux")]
