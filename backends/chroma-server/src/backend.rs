@@ -119,6 +119,8 @@ impl ChromaServerBackend {
                 capabilities: [
                     Capability::EmbeddingsPassthrough,
                     Capability::EmbeddingsOut,
+                    // Within one process, as everything here: another may write between the comparison and the write.
+                    Capability::ConditionalBatch,
                     Capability::RangeFilters,
                     Capability::Lexical,
                     Capability::NamespaceIsolation,

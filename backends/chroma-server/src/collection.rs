@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use loci_core::write::check_batch;
+use loci_core::write::{check_batch, check_expected};
 use loci_core::{
     ApplyRequest, BackendDescriptor, ChangeFeed, Collection, CollectionInfo, CollectionReader,
-    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpaces,
-    Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState,
-    LexicalRequest, Maintenance, OpenOptions, QueryRequest, Receipt, Result, SourceLedger, Timestamp,
-    Visibility, Write,
+    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerHit, DrawerId,
+    EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest,
+    IdentityChange, IdentityState, LexicalRequest, Maintenance, OpenOptions, QueryRequest, Receipt, Result,
+    SourceLedger, Timestamp, Visibility, Write,
 };
 
 use crate::apply::{BatchPlanner, PlannedChange};
@@ -95,6 +95,22 @@ impl ChromaCollection {
         Ok(())
     }
 
+    /// Refuses a batch that expects drawers which are not stored as they were read.
+    fn check_expected(&self, expects: &[Drawer], deadline: ChromaDeadline) -> Result<()> {
+        let ids: Vec<&DrawerId> = expects.iter().map(|expected| &expected.id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let stored = self.shelf.load_by_ids(&ids, DrawerFields::EVERYTHING, deadline)?;
+        let seen = |id: &DrawerId| {
+            let stored = stored.get(id).map(|recorded| &recorded.drawer);
+            stored.filter(|drawer| self.visible.sees_drawer(drawer))
+        };
+        expects
+            .iter()
+            .try_for_each(|expected| check_expected(expected, seen(&expected.id)))
+    }
+
     fn apply_within(&self, request: &ApplyRequest<'_>, deadline: ChromaDeadline) -> Result<Receipt> {
         let now = current_time()?;
         let facts = ShelfFacts::read(&self.shelf, deadline)?;
@@ -107,6 +123,7 @@ impl ChromaCollection {
         {
             return Ok(receipt);
         }
+        self.check_expected(request.expects, deadline)?;
         self.check_writes(&facts, request.writes)?;
         let planner = BatchPlanner::load(&self.shelf, &self.visible, now, request.writes, deadline)?;
         let planned = planner.plan(request.writes)?;

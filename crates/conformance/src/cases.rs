@@ -9,6 +9,7 @@ mod conditions;
 mod creation;
 mod dropping;
 mod erasure;
+mod expectations;
 mod facets;
 mod filling;
 mod filters;
@@ -68,6 +69,7 @@ pub fn all_cases() -> Vec<&'static ConformanceCase> {
         visibility::CASES,
         restricted_writes::CASES,
         idempotency::CASES,
+        expectations::CASES,
         open::CASES,
         creation::CASES,
         dropping::CASES,

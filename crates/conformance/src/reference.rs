@@ -52,11 +52,12 @@ pub struct Reference {
 
 impl Reference {
     /// The capabilities of the full reference: everything it can do in memory.
-    pub const FULL: [Capability; 15] = [
+    pub const FULL: [Capability; 16] = [
         Capability::EmbeddingsPassthrough,
         Capability::EmbeddingsOut,
         Capability::AtomicBatch,
         Capability::AtomicUpdate,
+        Capability::ConditionalBatch,
         Capability::RangeFilters,
         Capability::ContainsFast,
         Capability::Lexical,

@@ -15,6 +15,8 @@ pub enum Capability {
     AtomicBatch,
     /// Applies an update atomically, with no other writer in between.
     AtomicUpdate,
+    /// Applies a batch only while given drawers are as they were read: see [`crate::ApplyRequest::expects`].
+    ConditionalBatch,
     /// Supports comparisons by order in filters.
     RangeFilters,
     /// Answers document filters from an index.
@@ -66,11 +68,12 @@ pub enum Capability {
 impl Capability {
     /// Every capability this contract knows.
     // `Other` is absent: a plug-in's capability promises nothing that this contract could test.
-    pub const KNOWN: [Self; 22] = [
+    pub const KNOWN: [Self; 23] = [
         Self::EmbeddingsPassthrough,
         Self::EmbeddingsOut,
         Self::AtomicBatch,
         Self::AtomicUpdate,
+        Self::ConditionalBatch,
         Self::RangeFilters,
         Self::ContainsFast,
         Self::Lexical,
@@ -98,6 +101,7 @@ impl Capability {
             Self::EmbeddingsOut => "embeddings_out",
             Self::AtomicBatch => "atomic_batch",
             Self::AtomicUpdate => "atomic_update",
+            Self::ConditionalBatch => "conditional_batch",
             Self::RangeFilters => "range_filters",
             Self::ContainsFast => "contains_fast",
             Self::Lexical => "lexical",

@@ -53,6 +53,35 @@ impl Drawer {
         }
     }
 
+    /// Returns whether two drawers hold the same, wherever and whether their vectors were read.
+    pub fn is_same_apart_from_vector(&self, other: &Self) -> bool {
+        // Destructured, so that a new field cannot be forgotten here: writers rely on it to overwrite nothing.
+        let Self {
+            id,
+            document,
+            metadata,
+            place,
+            filed_at,
+            provenance,
+            uses,
+            context,
+            embedding: _,
+            vector_from: _,
+            damage: _,
+        } = self;
+        (id, document, place, filed_at, provenance, uses, context)
+            == (
+                &other.id,
+                &other.document,
+                &other.place,
+                &other.filed_at,
+                &other.provenance,
+                &other.uses,
+                &other.context,
+            )
+            && metadata == &other.metadata
+    }
+
     /// Returns the value that filters compare under `key`: the field of [`DrawerPlace`] of that name if it is set, else
     /// the metadata value if it is a single scalar. Times are microseconds since 1970.
     pub fn attribute(&self, key: &str) -> Option<Cow<'_, MetadataScalar>> {

@@ -76,6 +76,8 @@ named_enum! {
     FilingDoor {
         /// The command line.
         Terminal = "terminal",
+        /// The pages of `loci web`.
+        Page = "page",
         /// An agent's tool call.
         Agent = "agent",
         /// A harness's hook.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::vector::{check_vector, dimension_mismatch};
 use crate::{
-    Drawer, DrawerCondition, DrawerContext, DrawerId, DrawerPlace, Error, IdempotencyKey, Metadata,
-    MetadataValue, Metric, Provenance, Result, Timestamp, VectorOrigin,
+    Drawer, DrawerCondition, DrawerContext, DrawerId, DrawerPlace, Error, ErrorKind, IdempotencyKey,
+    Metadata, MetadataValue, Metric, Provenance, Result, Timestamp, VectorOrigin,
 };
 
 /// A batch to apply, with its idempotency key and time budget.
@@ -21,6 +21,10 @@ pub struct ApplyRequest<'a> {
     /// applied again, and its original receipt is returned. The same key with other writes is `Conflict`. A batch
     /// that failed leaves its key unused. Keys are separate for each collection and each `visible` filter.
     pub key: Option<&'a IdempotencyKey>,
+    /// Drawers that must still be stored as they are here, apart from their vectors. They are compared in the same step
+    /// as the writes: if one of them was changed or removed, or is out of sight, nothing is written and the call is a
+    /// `Conflict`. Needs [`crate::Capability::ConditionalBatch`]. They are no part of the batch that a key remembers.
+    pub expects: &'a [Drawer],
     /// The time budget, waiting included; a call that exceeds it writes nothing and fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
@@ -31,6 +35,7 @@ impl<'a> ApplyRequest<'a> {
         Self {
             writes,
             key: None,
+            expects: &[],
             budget: None,
         }
     }
@@ -39,6 +44,13 @@ impl<'a> ApplyRequest<'a> {
     #[must_use]
     pub fn under_key(mut self, key: &'a IdempotencyKey) -> Self {
         self.key = Some(key);
+        self
+    }
+
+    /// Sets the drawers that must still be stored as they are here.
+    #[must_use]
+    pub fn expecting(mut self, drawers: &'a [Drawer]) -> Self {
+        self.expects = drawers;
         self
     }
 
@@ -371,6 +383,22 @@ pub fn check_batch(batch: &[Write], metric: Metric, dimension: Option<usize>) ->
     Ok(())
 }
 
+/// Refuses a batch that [expects](ApplyRequest::expects) a drawer which is not stored as it was read, apart from its
+/// vector. `stored` is the drawer as it is now, if the caller sees it.
+pub fn check_expected(expected: &Drawer, stored: Option<&Drawer>) -> Result<()> {
+    if stored.is_some_and(|stored| stored.is_same_apart_from_vector(expected)) {
+        return Ok(());
+    }
+    let change = if stored.is_some() { "changed" } else { "removed" };
+    let message = format!(
+        "the drawer {:?} was {change} since it was read",
+        expected.id.as_str()
+    );
+    Err(Error::new(ErrorKind::Conflict, message)
+        .with_context("id", &expected.id)
+        .with_hint("nothing was written; read it again"))
+}
+
 fn check_embedding(vector: Option<&[f32]>, metric: Metric) -> Result<()> {
     vector.map_or(Ok(()), |vector| check_vector(vector, metric))
 }
@@ -391,7 +419,7 @@ fn check_dimension(id: &DrawerId, vector: Option<&[f32]>, expected: &mut Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ErrorKind, Filter};
+    use crate::Filter;
 
     fn id(text: &str) -> DrawerId {
         DrawerId::new(text).unwrap()

@@ -188,7 +188,7 @@ pub(crate) fn split_body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<(T, B
 }
 
 /// Takes numbers from the binary part of a body, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct BlobReader<'a> {
     rest: &'a [u8],
 }

@@ -55,13 +55,14 @@ impl EmbeddedBackend {
     /// Creates the backend; does no I/O.
     pub fn new() -> Self {
         use Capability::{
-            AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Erasure, Export,
-            Lexical, Local, Moment, MultiProcess, RangeFilters, Sources, Spaces,
+            AtomicBatch, AtomicUpdate, ChangeFeed, ConditionalBatch, EmbeddingsOut, EmbeddingsPassthrough,
+            Erasure, Export, Lexical, Local, Moment, MultiProcess, RangeFilters, Sources, Spaces,
         };
         let capabilities = [
             AtomicBatch,
             AtomicUpdate,
             ChangeFeed,
+            ConditionalBatch,
             EmbeddingsOut,
             EmbeddingsPassthrough,
             Erasure,

@@ -252,7 +252,7 @@ impl Collection for CollectionHandle {
                 palace,
                 shelf,
                 terms,
-                batch,
+                *request,
                 &prepared,
                 keyed.as_ref(),
             )

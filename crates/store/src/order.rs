@@ -23,6 +23,8 @@ pub(crate) struct DrawerWalk<'a> {
     pub(crate) after: Option<&'a DrawerPosition>,
     /// Whether a row can be wanted at all; the others are skipped.
     pub(crate) wanted: &'a dyn Fn(i64) -> bool,
+    /// The one source whose drawers can be wanted, if that is known; the order of sources walks no other.
+    pub(crate) within: Option<&'a str>,
 }
 
 /// The start of a walk in the order of times.
@@ -54,11 +56,35 @@ impl DrawerWalk<'_> {
                 self.offer_by_time("said_at", start(time, id), offer)
             }
             (DrawerOrder::NewestSaid, _) => self.offer_by_time("said_at", TimeStart::Newest, offer),
-            (DrawerOrder::Source, Some(At::Source(source, start, id))) => {
-                self.offer_by_source(Some((source.as_deref(), *start, id)), offer)
+            (DrawerOrder::Source, after) => {
+                let after = match after {
+                    Some(At::Source(source, start, id)) => Some((source.as_deref(), *start, id)),
+                    _ => None,
+                };
+                match self.within {
+                    Some(source) => self.offer_within(source, after, offer),
+                    None => self.offer_by_source(after, offer),
+                }
             }
-            (DrawerOrder::Source, _) => self.offer_by_source(None, offer),
         }
+    }
+
+    /// Offers the rows of one source. Without this, a page at the end of the source would go on through the ids of all
+    /// drawers, for those that have no source.
+    fn offer_within(
+        &self,
+        source: &str,
+        after: Option<(Option<&str>, Option<u64>, &DrawerId)>,
+        offer: RowOffer<'_>,
+    ) -> Result<()> {
+        let pieces_after = match after {
+            Some((Some(position), start, id)) if position == source => Some((start, id)),
+            // Drawers without a source come last.
+            Some((None, ..)) => return Ok(()),
+            Some((Some(position), ..)) if position > source => return Ok(()),
+            _ => None,
+        };
+        self.offer_pieces(Some(source), pieces_after, offer).map(drop)
     }
 
     /// Offers some rows sorted by their positions; for few rows, or if no index has the order.

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use loci_core::{DocumentFilter, Drawer, DrawerFields, DrawerId, ErrorKind, Filter, GetRequest, Result};
+use loci_core::{
+    DocumentFilter, Drawer, DrawerFields, DrawerId, DrawerOrder, ErrorKind, Filter, FilterComparison,
+    GetRequest, MetadataScalar, Result,
+};
 use rusqlite::Connection;
 
 use crate::crosscheck::{self, DamageReport};
@@ -162,6 +165,7 @@ pub(crate) fn get_reporting(
         order: request.order,
         after: request.after.as_ref(),
         wanted: &wanted,
+        within: only_source(filter),
     };
     match (&request.ids, scope.rows.listed_rows()) {
         // Given ids keep the order of the request. A short list is sorted in memory; a long one costs more to
@@ -209,6 +213,7 @@ fn try_first_drawers(
         order: request.order,
         after: request.after.as_ref(),
         wanted: &|_| true,
+        within: only_source(filter),
     };
     let mut page = DrawerPage {
         hydrator: DrawerHydrator::new(connection, shelf, request.include, report)?,
@@ -232,8 +237,23 @@ fn try_first_drawers(
         }
         Ok(tried <= TRIED && !page.is_full())
     })?;
-    // A page that is not full has met the end, where the answer is compared with what is counted.
-    Ok(page.is_full().then_some(page.drawers))
+    // A page that is not full has met the end, where the answer is compared with what is counted. From a position within
+    // one source there is nothing to compare it with: what remained of the source is the whole answer.
+    let is_rest = walk.within.is_some() && request.order == DrawerOrder::Source && request.after.is_some();
+    let is_whole = page.is_full() || (is_rest && tried <= TRIED);
+    Ok(is_whole.then_some(page.drawers))
+}
+
+/// Returns the one source whose drawers a filter can accept, if it names one.
+fn only_source(filter: &Filter) -> Option<&str> {
+    match filter {
+        // A text in the metadata under this key is the source itself, so that no drawer without a source is accepted.
+        Filter::Compare(key, FilterComparison::Eq(MetadataScalar::Text(source))) if key == "source" => {
+            Some(source)
+        }
+        Filter::And(parts) => parts.iter().find_map(only_source),
+        _ => None,
+    }
 }
 
 /// Collects drawers up to the limit, after the offset.

@@ -3,8 +3,8 @@
 mod prepare;
 
 use loci_core::{
-    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId, DrawerPatch,
-    DrawerPlace, DrawerTwin, GetRequest, Receipt, Result, Visibility, Write,
+    ApplyRequest, DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId,
+    DrawerPatch, DrawerPlace, DrawerTwin, GetRequest, Receipt, Result, Visibility, Write,
 };
 use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, Transaction, params};
@@ -36,7 +36,11 @@ pub(crate) fn apply_batch(
     palace: [u8; 16],
     shelf: CollectionShelf,
     terms: WriteTerms<'_>,
-    batch: &[Write],
+    ApplyRequest {
+        writes: batch,
+        expects,
+        ..
+    }: ApplyRequest<'_>,
     prepared: &PreparedBatch,
     keyed: Option<&KeyedBatch<'_>>,
 ) -> Result<Receipt> {
@@ -47,6 +51,9 @@ pub(crate) fn apply_batch(
         return Ok(receipt);
     }
     let mut work = BatchWork::begin(transaction, shelf, terms)?;
+    expects
+        .iter()
+        .try_for_each(|expected| work.check_expected(expected))?;
     work.apply(batch, prepared)?;
     let receipt = work.take_receipt()?;
     if let Some(keyed) = keyed {
@@ -175,6 +182,13 @@ impl<'t, 'c> BatchWork<'t, 'c> {
             Some(row) if self.caller_sees(row)? => Ok(Some(row)),
             _ => Ok(None),
         }
+    }
+
+    /// Refuses the batch if a drawer is not stored as it was read.
+    fn check_expected(&self, expected: &Drawer) -> Result<()> {
+        let row = self.visible_row_of(&expected.id)?;
+        let stored = row.map(|row| self.read_stored(row)).transpose()?;
+        loci_core::write::check_expected(expected, stored.as_ref().map(|stored| &stored.drawer))
     }
 
     /// Returns whether another drawer is the same piece of the same source, and if so adds it to the receipt's twins.

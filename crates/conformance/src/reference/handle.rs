@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use loci_core::write::check_batch;
+use loci_core::write::{check_batch, check_expected};
 use loci_core::{
     ApplyRequest, BackendDescriptor, Capability, ChangeFeed, Collection, CollectionName, CollectionReader,
-    DeclaredEmbedder, DeleteSelection, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind,
+    DeclaredEmbedder, DeleteSelection, Drawer, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind,
     IdentityChange, IdentityState, Maintenance, PalaceRef, Receipt, Result, SourceLedger, Timestamp,
     Visibility, Write,
 };
@@ -140,6 +140,19 @@ impl ReferenceHandle {
         Ok(())
     }
 
+    /// Refuses a batch that expects drawers which are not stored as they were read.
+    fn check_expected(&self, table: &ReferenceTable, expects: &[Drawer]) -> Result<()> {
+        if !expects.is_empty() {
+            self.descriptor
+                .require_capability(&Capability::ConditionalBatch)?;
+        }
+        let seen = table.seen_through(&self.visible);
+        let stored = |expected: &Drawer| seen.rows.get(&expected.id).map(|row| &row.drawer);
+        expects
+            .iter()
+            .try_for_each(|expected| check_expected(expected, stored(expected)))
+    }
+
     fn apply_to(
         &self,
         space: &mut storage::PalaceTables,
@@ -154,6 +167,7 @@ impl ReferenceHandle {
         {
             return Ok(receipt);
         }
+        self.check_expected(table, request.expects)?;
         self.check_writes(table, request.writes)?;
         let declared = self.declared.embedder.as_ref();
         // On a copy, so that an error anywhere leaves the table as it was.

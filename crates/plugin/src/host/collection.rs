@@ -20,6 +20,7 @@ use super::reader::{self, RemoteHandle, ask_value};
 use super::talk::CallPlan;
 use crate::wire::answer::OpenedAnswer;
 use crate::wire::call::{HandleNumber, WireCall};
+use crate::wire::drawer::WireDrawer;
 use crate::wire::request::{WireBudget, WireOptions, WirePalace};
 use crate::wire::write::wire_batch;
 
@@ -271,6 +272,12 @@ impl Collection for PluginCollection {
         self.check_writing()?;
         check_budget(request.budget)?;
         check_writes(&self.link.descriptor, request.writes, self.metric)?;
+        if !request.expects.is_empty() {
+            // A plug-in that does not know the field would ignore it, and overwrite.
+            self.link
+                .descriptor
+                .require_capability(&Capability::ConditionalBatch)?;
+        }
         let budgeted = self.read_plan("apply", request.budget);
         let plan = CallPlan {
             // Under a key a repetition is not applied again.
@@ -290,6 +297,7 @@ impl Collection for PluginCollection {
                 handle: number,
                 writes,
                 key: request.key.map(|key| Cow::Borrowed(key.as_str())),
+                expects: request.expects.iter().map(WireDrawer::without_vector).collect(),
                 budget_us: WireBudget::new(request.budget),
             };
             let bytes = self.link.encode_call(&process, &plan, call, &blob)?;
@@ -319,6 +327,9 @@ impl Collection for PluginCollection {
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
         self.check_handle()?;
+        if !self.link.descriptor.has_capability(&Capability::Moment) {
+            return Ok(None);
+        }
         let mut answer = ValueListener::<Option<HandleNumber>>(None);
         let plan = self.read_plan("moment", None);
         let mut holder = None;

@@ -1,9 +1,10 @@
 //! Each call of the contract, made on the backend.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use loci_core::{
-    ApplyRequest, Collection, CollectionExt as _, CollectionName, Cursor, EmbedderIdentity, Error,
+    ApplyRequest, Collection, CollectionExt as _, CollectionName, Cursor, Drawer, EmbedderIdentity, Error,
     FacetRequest, IdempotencyKey, IdentityChange, MaintenanceKind, QueryPrecision, Result, SourceRevision,
     VectorFill, Visibility,
 };
@@ -18,9 +19,17 @@ use crate::wire::answer::{
     WireRecord, WireSpace, WireUnembedded,
 };
 use crate::wire::call::{HandleNumber, WireCall, WireFill, WireRevision};
+use crate::wire::drawer::WireDrawer;
 use crate::wire::request::{WireBudget, WirePalace};
 use crate::wire::upkeep::{WirePurge, WireTrace, WireUpkeep, WireUpkeepReport};
 use crate::wire::write::{WireWrite, read_batch};
+
+/// A batch as it travels, with its conditions.
+struct WireBatch<'a> {
+    writes: Vec<WireWrite<'a>>,
+    expects: Vec<WireDrawer<'a>>,
+    key: Option<Cow<'a, str>>,
+}
 
 /// The bytes of a row whose size hardly varies, about.
 const SMALL_ROW: usize = 200;
@@ -62,8 +71,12 @@ impl CallAnswering<'_> {
                 handle,
                 writes,
                 key,
+                expects,
                 budget_us,
-            } => self.apply(handle, writes, key.as_deref(), budget_us, blob),
+            } => {
+                let batch = WireBatch { writes, expects, key };
+                self.apply(handle, batch, budget_us, blob)
+            }
             WireCall::Revise { handle, revisions } => self.revise(handle, revisions),
             WireCall::FillVectors {
                 handle,
@@ -260,16 +273,20 @@ impl CallAnswering<'_> {
     fn apply(
         &self,
         handle: HandleNumber,
-        writes: Vec<WireWrite<'_>>,
-        key: Option<&str>,
+        batch: WireBatch<'_>,
         budget: Option<WireBudget>,
         blob: BlobReader<'_>,
     ) -> Result<()> {
-        let writes = read_batch(writes, blob).map_err(host_error)?;
-        let key = key.map(IdempotencyKey::new).transpose()?;
+        let writes = read_batch(batch.writes, blob).map_err(host_error)?;
+        let key = batch.key.as_deref().map(IdempotencyKey::new).transpose()?;
+        let mut no_vectors = BlobReader::default();
+        let expects = batch.expects.into_iter();
+        let expects = expects.map(|drawer| drawer.into_drawer(&mut no_vectors));
+        let expects: Vec<Drawer> = expects.collect::<WireResult<_>>().map_err(host_error)?;
         let request = ApplyRequest {
             writes: &writes,
             key: key.as_ref(),
+            expects: &expects,
             budget: budget.map(|budget| -> Duration { budget.duration() }),
         };
         self.answer(self.session.handles.collection(handle)?.apply(&request)?)

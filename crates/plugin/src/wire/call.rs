@@ -6,7 +6,7 @@ use loci_core::{EmbedderIdentity, FacetKey, VectorFill};
 use serde::{Deserialize, Serialize};
 
 use super::WireResult;
-use super::drawer::read_id;
+use super::drawer::{WireDrawer, read_id};
 use super::filter::WireCondition;
 use super::request::{
     WireBudget, WireGet, WireLexical, WireMode, WireOptions, WirePalace, WirePending, WireQuery,
@@ -94,6 +94,9 @@ pub(crate) enum WireCall<'a> {
         writes: Vec<WireWrite<'a>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Cow<'a, str>>,
+        /// Without their vectors.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        expects: Vec<WireDrawer<'a>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_us: Option<WireBudget>,
     },

@@ -165,6 +165,14 @@ impl<'a> WireDrawer<'a> {
         }
     }
 
+    /// Returns the form of a drawer that was read, without its vector.
+    pub(crate) fn without_vector(drawer: &'a Drawer) -> Self {
+        Self {
+            values: None,
+            ..Self::from_drawer(drawer, &mut Vec::new())
+        }
+    }
+
     /// Returns the form of a drawer to be filed, with its place completed, and appends its vector to `blob`.
     pub(crate) fn from_new(new: &'a NewDrawer, blob: &mut Vec<u8>) -> Self {
         // Completed here, so that a plug-in needs no rules for places and no reader of times. A contradiction was

@@ -207,6 +207,10 @@ impl WrongCollection {
                 self.beyond.log_texts(request.writes);
                 self.inner.apply(request)
             }
+            BackendFlaw::OverwritesTheUnexpected => self.inner.apply(&ApplyRequest {
+                expects: &[],
+                ..*request
+            }),
             BackendFlaw::AdoptsOnEachWrite => (self.beyond.by_name)()?.apply(request),
             _ => self.keys.apply(request),
         }

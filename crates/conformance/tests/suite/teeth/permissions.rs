@@ -163,6 +163,18 @@ fn wrong_keys_and_budgets_are_caught() {
             BackendFlaw::WritesThenTimesOut,
             "budgets::a_write_whose_budget_is_used_up_is_timed_out_and_nothing_was_written",
         ),
+        (
+            BackendFlaw::OverwritesTheUnexpected,
+            "expectations::if_one_of_them_was_changed_or_removed_nothing_is_written_and_the_call_is_a_conflict",
+        ),
+        (
+            BackendFlaw::OverwritesTheUnexpected,
+            "expectations::a_drawer_out_of_sight_is_expected_in_vain",
+        ),
+        (
+            BackendFlaw::OverwritesTheUnexpected,
+            "expectations::of_those_who_expect_one_drawer_and_change_it_at_once_one_succeeds",
+        ),
     ] {
         expect_caught(flaw, name);
     }

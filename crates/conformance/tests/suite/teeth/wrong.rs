@@ -59,6 +59,7 @@ pub(crate) enum BackendFlaw {
     FillsWhilePaused,
     ForgetsOtherSpaces,
     IgnoresExpects,
+    OverwritesTheUnexpected,
     LosesTheLastPart,
     CommitsPartsApart,
     CommitsRevisionsApart,
