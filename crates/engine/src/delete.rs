@@ -1,6 +1,7 @@
 //! Delete: removes drawers by id or scope; a dry run only counts them. Mining does not bring them back.
 
 mod removal;
+mod staying;
 
 use std::collections::HashSet;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use crate::palace::Palace;
 use crate::show::resolve_id;
+use crate::undo::RemovalMemory;
 use crate::view::DrawerScope;
 pub(crate) use removal::{RemovalDepth, remove_drawers};
 
@@ -88,6 +90,15 @@ impl Palace {
 
     /// Removes drawers permanently, exactly those that were counted.
     pub fn delete(&self, request: &DeleteRequest) -> Result<DeleteReport> {
+        self.delete_remembering(request, &mut RemovalMemory::nothing())
+    }
+
+    /// Removes drawers and remembers them.
+    pub(crate) fn delete_remembering(
+        &self,
+        request: &DeleteRequest,
+        memory: &mut RemovalMemory,
+    ) -> Result<DeleteReport> {
         self.access().check_writable()?;
         // An empty request would otherwise mean the whole palace.
         if request.ids.is_empty() && request.scope.asks_nothing() {
@@ -106,20 +117,13 @@ impl Palace {
             sample: sample_ids(&found),
             warnings,
         };
-        if let Some(expected) = request.expected.filter(|expected| *expected != report.matched) {
-            let message = format!(
-                "the number of matching drawers is {}, not {expected}",
-                report.matched
-            );
-            return Err(Error::new(ErrorKind::Conflict, message)
-                .with_hint("nothing was removed; run it again without a count"));
-        }
+        check_expected_count(request.expected, report.matched)?;
         if request.dry_run || found.is_empty() {
             return Ok(report);
         }
         // By id, not by the scope again: a drawer filed since the count must not be removed with the others.
         let removed =
-            self.write(|collection| remove_drawers(self, collection, &found, RemovalDepth::Drawers))?;
+            self.write(|collection| remove_drawers(self, collection, &found, RemovalDepth::Drawers, memory))?;
         let mut warnings = report.warnings.clone();
         warnings.extend(removed.unlisted.map(|why| unlisted_finding(&why)));
         Ok(DeleteReport {
@@ -129,6 +133,16 @@ impl Palace {
             ..report
         })
     }
+}
+
+/// Refuses to go on if another number of drawers matches than the caller has agreed to.
+pub(crate) fn check_expected_count(expected: Option<u64>, matched: u64) -> Result<()> {
+    let Some(expected) = expected.filter(|expected| *expected != matched) else {
+        return Ok(());
+    };
+    let message = format!("the number of matching drawers is {matched}, not {expected}");
+    Err(Error::new(ErrorKind::Conflict, message)
+        .with_hint("nothing was changed; look again, or run it without a count"))
 }
 
 /// Returns the finding for a deletion that could not be listed.

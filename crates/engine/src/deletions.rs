@@ -63,6 +63,19 @@ impl DeletedParts {
         serde_json::to_string(self).expect("texts and numbers can be written as JSON")
     }
 
+    /// Returns the parts that `other` does not list.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        Self {
+            pieces: self.pieces.difference(&other.pieces).cloned().collect(),
+            messages: self.messages.difference(&other.messages).cloned().collect(),
+        }
+    }
+
+    /// Returns whether nothing is listed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.messages.is_empty()
+    }
+
     /// Adds a piece of a source, or of a message that has an id of its own.
     pub(crate) fn add_piece(&mut self, key: &PalaceKey, owner: PieceOwner<'_>, text: &str) {
         if text.is_empty() {

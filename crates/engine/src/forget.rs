@@ -10,9 +10,12 @@ use loci_core::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delete::{RemovalDepth, find_drawers, remove_drawers, sample_ids, unlisted_finding};
+use crate::delete::{
+    RemovalDepth, check_expected_count, find_drawers, remove_drawers, sample_ids, unlisted_finding,
+};
 use crate::palace::{Palace, PalaceAddress};
 use crate::seal::collect_unused;
+use crate::undo::RemovalMemory;
 use crate::view::DrawerScope;
 
 /// The number of ids that are looked for in a copy at once.
@@ -25,6 +28,8 @@ pub struct ForgetRequest {
     pub ids: Vec<DrawerId>,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
+    /// The exact number of drawers of the palace that must match; otherwise nothing is removed.
+    pub expected: Option<u64>,
     /// Copies of the palace, or folders of them, besides those the palace remembers.
     pub copies: Vec<PathBuf>,
     /// Remove no drawer and look at no copy, only finish rewriting the palace.
@@ -76,6 +81,7 @@ impl Palace {
                 .with_hint("nothing was removed; name ids, or a scope like --wing old"));
         }
         let (found, mut report) = self.find_forgotten(request)?;
+        check_expected_count(request.expected, report.matched)?;
         // An erasure that was cut off says nothing about copies: which drawers it was about is not known any more.
         let copies = if request.finish {
             CopiesFound::default()
@@ -192,7 +198,13 @@ impl Palace {
             return Ok(ForgottenHere::default());
         }
         eraser.begin()?;
-        let removed = remove_drawers(self, collection.as_ref(), ids, RemovalDepth::SourceRecords)?;
+        let removed = remove_drawers(
+            self,
+            collection.as_ref(),
+            ids,
+            RemovalDepth::SourceRecords,
+            &mut RemovalMemory::nothing(),
+        )?;
         collect_unused(collection.as_ref(), self.now(), ids)?;
         Ok(ForgottenHere {
             drawers: removed.deleted,

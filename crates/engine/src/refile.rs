@@ -1,16 +1,19 @@
 //! Refile: moves drawers to another wing or room. Their ids, texts and vectors stay.
 
+use std::collections::HashSet;
+
 use loci_core::{
-    Collection, CollectionExt, DrawerFields, DrawerId, DrawerPatch, DrawerPlace, Error, GetRequest,
+    Collection, CollectionExt, Drawer, DrawerFields, DrawerId, DrawerPatch, DrawerPlace, Error, GetRequest,
     PalaceFinding, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delete::find_drawers;
+use crate::delete::{check_expected_count, find_drawers};
 use crate::mine::spell_wing;
 use crate::note::parse_optional_name;
 use crate::palace::Palace;
+use crate::undo::MovedDrawer;
 use crate::view::DrawerScope;
 
 /// The number of drawers moved in one transaction.
@@ -27,6 +30,8 @@ pub struct MoveRequest {
     pub to_wing: Option<String>,
     /// The target room.
     pub to_room: Option<String>,
+    /// The exact number of drawers that must match; otherwise nothing is moved.
+    pub expected: Option<u64>,
     /// Only count the drawers.
     pub dry_run: bool,
 }
@@ -48,6 +53,15 @@ pub struct MoveReport {
 impl Palace {
     /// Moves drawers to another wing, room or both.
     pub fn move_drawers(&self, request: &MoveRequest) -> Result<MoveReport> {
+        self.move_remembering(request, &mut Vec::new())
+    }
+
+    /// Moves drawers and adds where they were to `moved`.
+    pub(crate) fn move_remembering(
+        &self,
+        request: &MoveRequest,
+        moved: &mut Vec<MovedDrawer>,
+    ) -> Result<MoveReport> {
         self.access().check_writable()?;
         let target = parse_target(request)?;
         if request.ids.is_empty() && request.scope.asks_nothing() {
@@ -69,6 +83,7 @@ impl Palace {
             };
             Ok((found, report))
         })?;
+        check_expected_count(request.expected, report.matched)?;
         if request.dry_run || found.is_empty() {
             return Ok(report);
         }
@@ -77,7 +92,7 @@ impl Palace {
             // repeating it.
             report.moved += self.write(|collection| {
                 let target = spell_target(self, collection, &target)?;
-                move_batch(collection, some, &target)
+                move_batch(collection, some, &target, moved)
             })?;
         }
         Ok(report)
@@ -116,27 +131,40 @@ fn spell_target(
     })
 }
 
-fn move_batch(collection: &dyn Collection, ids: &[DrawerId], target: &DrawerPlace) -> Result<u64> {
+fn move_batch(
+    collection: &dyn Collection,
+    ids: &[DrawerId],
+    target: &DrawerPlace,
+    moved: &mut Vec<MovedDrawer>,
+) -> Result<u64> {
     let found = collection.get(&GetRequest {
-        include: DrawerFields::NOTHING,
+        include: DrawerFields {
+            metadata: true,
+            ..DrawerFields::NOTHING
+        },
         ..GetRequest::by_ids(ids.iter().cloned())
     })?;
     // A drawer that is there already is not written, so that it does not appear in the change feed.
     let differs = |own: &Option<String>, asked: &Option<String>| asked.is_some() && own != asked;
-    let moves: Vec<Write> = found
+    let moving: Vec<Drawer> = found
         .into_iter()
         .filter(|drawer| {
             differs(&drawer.place.wing, &target.wing) || differs(&drawer.place.room, &target.room)
         })
-        .map(|drawer| {
-            Write::Update(DrawerPatch {
-                place: target.clone(),
-                ..DrawerPatch::new(drawer.id)
-            })
-        })
         .collect();
-    if moves.is_empty() {
+    if moving.is_empty() {
         return Ok(0);
     }
-    Ok(collection.apply_batch(&moves)?.updated.len() as u64)
+    let to_move = |drawer: &Drawer| {
+        Write::Update(DrawerPatch {
+            place: target.clone(),
+            ..DrawerPatch::new(drawer.id.clone())
+        })
+    };
+    let moves: Vec<Write> = moving.iter().map(to_move).collect();
+    let receipt = collection.apply_batch(&moves)?;
+    let done: HashSet<&DrawerId> = receipt.updated.iter().collect();
+    let there = moving.iter().filter(|drawer| done.contains(&drawer.id));
+    moved.extend(there.map(|drawer| MovedDrawer::new(drawer, target)));
+    Ok(receipt.updated.len() as u64)
 }

@@ -105,6 +105,7 @@ pub(crate) fn run(args: &ForgetArgs, session: &mut CommandSession) -> CommandRes
         &ForgetRequest {
             ids: args.ids.clone(),
             scope: args.scope.build_scope()?,
+            expected: None,
             copies: args.backups.clone(),
             finish: args.finish,
             dry_run,

@@ -43,6 +43,7 @@ pub(crate) fn run(args: &MoveArgs, session: &mut CommandSession) -> CommandResul
         scope: args.scope.build_scope()?,
         to_wing: args.to_wing.clone(),
         to_room: args.to_room.clone(),
+        expected: None,
         dry_run: !args.yes,
     })?;
     let out = &mut session.out;

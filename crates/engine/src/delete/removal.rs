@@ -5,11 +5,11 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use loci_core::{
-    ApplyRequest, Collection, CollectionExt, DeleteSelection, Drawer, DrawerContext, DrawerFields, DrawerId,
-    DrawerPatch, Error, ErrorKind, GetRequest, Metadata, MetadataScalar, MetadataValue, OpenOptions, Receipt,
-    Result, RevisionOutcome, SourceRevision, Write,
+    Collection, CollectionExt, DeleteSelection, Drawer, DrawerFields, DrawerId, Error, ErrorKind, GetRequest,
+    OpenOptions, Result, RevisionOutcome, SourceRevision, Write,
 };
 
+use super::staying::{StayingDrawers, own_message_id};
 use crate::deletions::{DeletedParts, PieceOwner, name_message_record, name_source_record};
 use crate::keys::PalaceKey;
 use crate::ledger::find_named;
@@ -17,6 +17,7 @@ use crate::mine::{StoredSource, is_mined, is_older_filing};
 use crate::palace::Palace;
 use crate::repeats::RepeatFinder;
 use crate::seal::{Unsealer, may_have_label};
+use crate::undo::{RemovalMemory, ThinnedNeighbour};
 
 /// The number of drawers read at once.
 const PAGE: usize = 512;
@@ -45,12 +46,13 @@ pub(crate) struct RemovalOutcome {
     pub(crate) unlisted: Option<String>,
 }
 
-/// Removes drawers by id.
+/// Removes drawers by id, and remembers what is removed.
 pub(crate) fn remove_drawers(
     palace: &Palace,
     collection: &dyn Collection,
     ids: &[DrawerId],
     depth: RemovalDepth,
+    memory: &mut RemovalMemory,
 ) -> Result<RemovalOutcome> {
     let removal = Removal {
         palace,
@@ -60,7 +62,7 @@ pub(crate) fn remove_drawers(
     };
     let mut deleted = 0;
     for some in ids.chunks(MOST) {
-        deleted += removal.run(some.to_vec())?;
+        deleted += removal.run(some.to_vec(), memory)?;
     }
     let unlisted = removal.key.into_inner().and_then(std::result::Result::err);
     Ok(RemovalOutcome { deleted, unlisted })
@@ -93,46 +95,21 @@ impl Removal<'_> {
         key.as_ref().ok().and_then(Option::as_ref)
     }
 
-    fn run(&self, mut left: Vec<DrawerId>) -> Result<u64> {
+    fn run(&self, mut left: Vec<DrawerId>, memory: &mut RemovalMemory) -> Result<u64> {
         let mut deleted = 0;
         for _ in 0..TRIES {
+            memory.read(self.palace, self.collection, &left)?;
             let (mined, plain) = self.read_drawers(&left)?;
             if mined.is_empty() || self.collection.sources().is_none() {
-                let receipt = self.apply_plainly(&mined, left)?;
+                deleted += self.apply_plainly(&mined, left, memory)?;
                 if !mined.is_empty() {
-                    self.list_unseen(mined)?;
+                    self.list_unseen(mined, memory)?;
                 }
-                return Ok(deleted + receipt.deleted.len() as u64);
+                return Ok(deleted);
             }
-            let names: Vec<String> = mined.keys().cloned().collect();
-            let (mut all, mut whole, mut emptied) = (Vec::new(), BTreeSet::new(), Vec::new());
-            for (nth, (source, removal)) in mined.iter().enumerate() {
-                let others = if nth == 0 { plain.as_slice() } else { &[] };
-                let revised = self.revise_source(source, removal, others)?;
-                all.push(revised.revision);
-                whole.extend(revised.messages);
-                emptied.extend(revised.is_emptied.then(|| source.clone()));
-            }
-            all.extend(self.list_messages(whole)?);
-            all.extend(self.drop_source_records(emptied)?);
-            let done = self.collection.require_sources()?.revise(all)?;
-            left.clear();
-            for (name, outcome) in names.iter().zip(&done) {
-                match outcome {
-                    RevisionOutcome::Done { receipt, .. } => deleted += receipt.deleted.len() as u64,
-                    RevisionOutcome::Overtaken => {
-                        left.extend(
-                            mined
-                                .get(name)
-                                .into_iter()
-                                .flat_map(|removal| removal.ids.clone()),
-                        );
-                    }
-                }
-            }
-            if matches!(done.first(), Some(RevisionOutcome::Overtaken)) {
-                left.extend(plain);
-            }
+            let round = self.revise_sources(&mined, &plain, memory)?;
+            deleted += round.deleted;
+            left = round.left;
             if left.is_empty() {
                 return Ok(deleted);
             }
@@ -147,18 +124,71 @@ impl Removal<'_> {
         .with_hint("run the same command again"))
     }
 
+    /// Removes the drawers of several sources in one transaction, and the others with the first of them.
+    fn revise_sources(
+        &self,
+        mined: &BTreeMap<String, SourceRemoval>,
+        plain: &[DrawerId],
+        memory: &mut RemovalMemory,
+    ) -> Result<RemovalRound> {
+        let (mut all, mut whole, mut emptied) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let mut planned = Vec::with_capacity(mined.len());
+        for (nth, (source, removal)) in mined.iter().enumerate() {
+            let others = if nth == 0 { plain } else { &[] };
+            let revised = self.revise_source(source, removal, others)?;
+            all.push(revised.revision);
+            whole.extend(revised.messages);
+            emptied.extend(revised.is_emptied.then(|| source.clone()));
+            planned.push((removal, others, revised.listed, revised.thinned));
+        }
+        let messages = self.list_messages(whole)?;
+        let message_names: Vec<String> = messages.iter().map(|one| one.source.clone()).collect();
+        all.extend(messages);
+        all.extend(self.drop_source_records(emptied)?);
+        let done = self.collection.require_sources()?.revise(all)?;
+        let mut round = RemovalRound::default();
+        for ((removal, others, listed, thinned), outcome) in planned.into_iter().zip(&done) {
+            match outcome {
+                RevisionOutcome::Done { receipt, .. } => {
+                    round.deleted += receipt.deleted.len() as u64;
+                    memory.keep(&receipt.deleted);
+                    memory.keep_neighbours(thinned);
+                    memory.keep_listed(listed);
+                }
+                RevisionOutcome::Overtaken => {
+                    round.is_overtaken = true;
+                    round.left.extend(removal.ids.iter().chain(others).cloned());
+                }
+            }
+        }
+        let listed = message_names.into_iter().zip(done.iter().skip(mined.len()));
+        let listed = listed.filter(|(_, outcome)| !matches!(outcome, RevisionOutcome::Overtaken));
+        memory.keep_listed(listed.map(|(name, _)| (name, DeletedParts::default())));
+        Ok(round)
+    }
+
     /// Removes drawers without listing them, together with what their neighbours repeat.
-    fn apply_plainly(&self, mined: &BTreeMap<String, SourceRemoval>, ids: Vec<DrawerId>) -> Result<Receipt> {
+    fn apply_plainly(
+        &self,
+        mined: &BTreeMap<String, SourceRemoval>,
+        ids: Vec<DrawerId>,
+        memory: &mut RemovalMemory,
+    ) -> Result<u64> {
         let mut writes = vec![Write::Delete(DeleteSelection::Ids(ids))];
+        let mut thinned = Vec::new();
         for (source, removal) in mined {
             let remaining = self.look_at_remaining(source, removal)?;
             writes.extend(remaining.patches.into_iter().map(Write::Update));
+            thinned.extend(remaining.thinned);
         }
-        self.collection.apply(&ApplyRequest::from_writes(&writes))
+        let receipt = self.collection.apply_batch(&writes)?;
+        memory.keep(&receipt.deleted);
+        memory.keep_neighbours(thinned);
+        Ok(receipt.deleted.len() as u64)
     }
 
     /// Lists drawers that a caller has removed who sees only some of the palace, and therefore not its list.
-    fn list_unseen(&self, mined: BTreeMap<String, SourceRemoval>) -> Result<()> {
+    fn list_unseen(&self, mined: BTreeMap<String, SourceRemoval>, memory: &mut RemovalMemory) -> Result<()> {
         let whole = self.palace.open_whole(&OpenOptions::for_writing())?;
         if whole.sources().is_none() || self.key().is_none() {
             return Ok(());
@@ -173,13 +203,15 @@ impl Removal<'_> {
             removal.ids.clear();
             // Another process may list deletions of the same source at the same time.
             for _ in 0..TRIES {
-                let revised = listing.revise_source(&source, &removal, &[])?;
-                let messages = listing.list_messages(revised.messages)?;
-                let all = std::iter::once(revised.revision).chain(messages).collect();
-                let done = whole.require_sources()?.revise(all)?;
-                if !matches!(done.first(), Some(RevisionOutcome::Overtaken)) {
+                let alone = BTreeMap::from([(source.clone(), removal)]);
+                let round = listing.revise_sources(&alone, &[], memory)?;
+                if !round.is_overtaken {
                     break;
                 }
+                let Some(again) = alone.into_values().next() else {
+                    break;
+                };
+                removal = again;
             }
         }
         Ok(())
@@ -280,6 +312,8 @@ impl Removal<'_> {
                     parts: Box::new(std::iter::once(part)),
                 },
                 messages: BTreeSet::new(),
+                listed: None,
+                thinned: remaining.thinned,
                 // Its record is this revision, which cannot remove it as well.
                 is_emptied: false,
             });
@@ -290,6 +324,7 @@ impl Removal<'_> {
             .as_ref()
             .map(|record| DeletedParts::from_stamp(&record.stamp))
             .unwrap_or_default();
+        let before = list.clone();
         for (text, message) in removal.texts.iter().zip(&removal.messages) {
             let owner = message
                 .as_deref()
@@ -298,7 +333,7 @@ impl Removal<'_> {
         }
         whole.iter().for_each(|id| list.add_message(key, id));
         let revision = SourceRevision {
-            source: name,
+            source: name.clone(),
             expects: record.map(|record| record.revision),
             stamp: Some(list.to_stamp()),
             parts: Box::new(std::iter::once(part)),
@@ -306,6 +341,8 @@ impl Removal<'_> {
         Ok(RevisedSource {
             revision,
             messages: whole.into_iter().cloned().collect(),
+            listed: Some((name, list.without(&before))),
+            thinned: remaining.thinned,
             is_emptied: remaining.drawers == 0,
         })
     }
@@ -358,11 +395,7 @@ impl Removal<'_> {
             if going.contains(&drawer.id) {
                 return;
             }
-            remaining.drawers += 1;
-            remaining
-                .messages
-                .extend(own_message_id(drawer).map(str::to_owned));
-            remaining.patches.extend(take_out_repeats(drawer, &repeats));
+            remaining.add(drawer, &repeats);
         })?;
         Ok(remaining)
     }
@@ -373,85 +406,20 @@ struct RevisedSource {
     revision: SourceRevision<'static>,
     /// The messages that go as a whole.
     messages: BTreeSet<String>,
+    /// The record of the source in the list of deletions, and what is added to it.
+    listed: Option<(String, DeletedParts)>,
+    /// The drawers that stay and are changed, as they were.
+    thinned: Vec<ThinnedNeighbour>,
     /// Whether no drawer of the source is left.
     is_emptied: bool,
 }
 
-/// The drawers of a source that stay when others go.
+/// The outcome of one transaction of a removal.
 #[derive(Debug, Default)]
-struct StayingDrawers {
-    drawers: u64,
-    messages: HashSet<String>,
-    /// What they repeat of the others, taken out.
-    patches: Vec<DrawerPatch>,
-}
-
-/// Returns the id that a message brought from its source; one that was made from its number is not its own.
-fn own_message_id(drawer: &Drawer) -> Option<&str> {
-    match drawer.metadata.as_ref()?.get("message_id")? {
-        MetadataValue::One(MetadataScalar::Text(id)) if !id.starts_with('#') => Some(id),
-        _ => None,
-    }
-}
-
-/// Returns the patch that takes words of other drawers out of the context and the title of this one.
-fn take_out_repeats(drawer: &Drawer, removed: &RepeatFinder) -> Option<DrawerPatch> {
-    let repeats = |part: &str| removed.repeats(part);
-    let mut patch = DrawerPatch::new(drawer.id.clone());
-    if let Some(context) = &drawer.context {
-        let cleaned = DrawerContext {
-            before: keep_lines(&context.before, repeats),
-            after: keep_lines(&context.after, repeats),
-        };
-        patch.context = Some(cleaned).filter(|cleaned| cleaned != context);
-    }
-    let title = |metadata: &Metadata| match metadata.get("title") {
-        Some(MetadataValue::One(MetadataScalar::Text(title))) => removed.repeats_title(title),
-        _ => false,
-    };
-    if drawer.metadata.as_ref().is_some_and(title) {
-        patch.metadata.insert("title".to_owned(), None);
-    }
-    (patch != DrawerPatch::new(drawer.id.clone())).then_some(patch)
-}
-
-/// Keeps the lines, and the parts of headings, that do not repeat other words.
-fn keep_lines(text: &str, repeats: impl Fn(&str) -> bool) -> String {
-    let lines = text.split('\n').filter_map(|line| {
-        if !repeats(line) && !line.split(" > ").any(&repeats) {
-            return Some(line.to_owned());
-        }
-        let parts: Vec<&str> = line.split(" > ").filter(|part| !repeats(part)).collect();
-        (!parts.is_empty()).then(|| parts.join(" > "))
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_neighbour_keeps_its_context_but_for_the_words_that_go() {
-        let mut drawer = Drawer::with_id_only(DrawerId::new("a").unwrap());
-        drawer.context = Some(DrawerContext {
-            before: "notes.md > Guide > The key\nthe key is 4711\nand more".to_owned(),
-            after: "what follows".to_owned(),
-        });
-        drawer.metadata = Some(Metadata::new().with_entry("title", "the key is 4711"));
-        let gone = RepeatFinder::new(["# The key\nplease note: the key is 4711\n".to_owned()]);
-        let patch = take_out_repeats(&drawer, &gone).unwrap();
-        assert_eq!(
-            patch.context.unwrap(),
-            DrawerContext {
-                before: "notes.md > Guide\nand more".to_owned(),
-                after: "what follows".to_owned(),
-            }
-        );
-        assert_eq!(patch.metadata.get("title"), Some(&None));
-        assert_eq!(
-            take_out_repeats(&drawer, &RepeatFinder::new(["something else".to_owned()])),
-            None
-        );
-    }
+struct RemovalRound {
+    deleted: u64,
+    /// Whether another process changed one of the records first.
+    is_overtaken: bool,
+    /// The drawers that are therefore still there.
+    left: Vec<DrawerId>,
 }

@@ -16,6 +16,7 @@ mod import;
 mod mining;
 mod neighbours;
 mod palace;
+mod passage;
 #[allow(dead_code, reason = "the tests of whole palaces use the rest")]
 mod scene;
 mod searching;

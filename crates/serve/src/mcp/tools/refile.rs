@@ -50,6 +50,7 @@ impl PalaceTool for MoveTool {
             scope: input.scope.parse(call.palace.now())?,
             to_wing: input.to_wing,
             to_room: input.to_room,
+            expected: None,
             dry_run: input.dry_run == Some(true),
         })?;
         if report.matched == 0 && !ids.is_empty() {
