@@ -16,7 +16,6 @@ mod reply;
 mod resources;
 mod schema;
 mod server;
-mod signals;
 mod stdio;
 mod tool;
 mod tools;

@@ -1,5 +1,5 @@
 //! Shared test support: seeded random numbers, campaigns, a home to run the binary in, prepared folders, fixtures that
-//! are made once, and Postgres and Chroma servers.
+//! are made once, Postgres and Chroma servers, and a real browser.
 //!
 //! Only ever a dev-dependency. It depends on no other crate of the workspace, so that every crate's tests may use it.
 
@@ -11,6 +11,7 @@
     reason = "this crate is only ever a test: a panic is a red line"
 )]
 
+mod browser;
 mod campaign;
 mod chroma_server;
 mod command;
@@ -20,6 +21,7 @@ mod postgres;
 mod prepared;
 mod random;
 
+pub use browser::{Browser, BrowserPage, BrowserPageOptions, BrowserTheme, PageMessage};
 pub use campaign::{campaign_rounds, campaign_seed, campaign_setting};
 pub use chroma_server::ChromaServer;
 pub use command::{CommandOutcome, run_command};

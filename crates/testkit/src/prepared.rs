@@ -1,5 +1,5 @@
 //! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders and servers, MCP clients,
-//! Postgres servers.
+//! Postgres servers, a browser.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +46,17 @@ pub fn mcp_clients_folder() -> PathBuf {
         place: "mcp-clients",
         proof: "node/bin/node",
         holds: "the official MCP clients",
+    })
+}
+
+/// Returns the folder that names the browser and holds axe-core.
+#[track_caller]
+pub(crate) fn browser_folder() -> PathBuf {
+    find_prepared(&PreparedFolder {
+        variable: "LOCI_TEST_BROWSER",
+        place: "browser",
+        proof: "complete",
+        holds: "a browser and axe-core",
     })
 }
 

@@ -54,7 +54,7 @@ pub fn serve(
     let served = runtime.block_on(async {
         let end = CancellationToken::new();
         let (lines, writer) = StdioTransport::start(input, output, end.clone());
-        tokio::spawn(super::signals::cancel_on_signal(end.clone()));
+        tokio::spawn(crate::signals::cancel_on_signal(end.clone()));
         let ended = match serve_server_with_ct(server, lines, end).await {
             Ok(running) => running
                 .waiting()

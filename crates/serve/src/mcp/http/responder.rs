@@ -1,11 +1,11 @@
 //! One HTTP request: admitted, read, answered.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -15,12 +15,16 @@ use serde_json::error::Category;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{RequestGuard, RequestRoute};
-use super::refusal::{HttpRefusal, ResponseBody, short_response};
-use super::seats::ConnectionSeat;
 use super::sessions::HttpSessions;
-use super::stream::{TrackedBody, drain_body, read_whole_body};
+use super::stream::TrackedBody;
+use crate::http::bodies::{BodyLimits, drain_body, read_whole_body, refuse_unread};
+use crate::http::connections::HttpService;
+use crate::http::refusal::{HttpRefusal, ResponseBody, short_response};
+use crate::http::seats::ConnectionSeat;
 use crate::mcp::server::McpServer;
 
+/// The time a message may take to arrive.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The header that names a session.
 const SESSION_HEADER: &str = "mcp-session-id";
 
@@ -64,23 +68,6 @@ impl HttpResponder {
             service,
             max_body_bytes,
             closing,
-        }
-    }
-
-    /// Answers a request of the connection in `seat`.
-    pub(super) async fn answer_request(
-        &self,
-        request: Request<Incoming>,
-        seat: &ConnectionSeat,
-    ) -> Response<ResponseBody> {
-        match self.guard.admit(&request, Instant::now()) {
-            Ok(RequestRoute::Health) => short_response("application/json", r#"{"ok":true}"#.to_owned()),
-            Ok(RequestRoute::Mcp) if !seat.sit_down() => refuse_connection(request),
-            Ok(RequestRoute::Mcp) => {
-                let done = self.call_service(request).await;
-                done.unwrap_or_else(close_if_unread)
-            }
-            Err(refusal) => refuse_unread(request, refusal),
         }
     }
 
@@ -130,7 +117,11 @@ impl HttpResponder {
             let words = "the content type of a message must be application/json";
             return Err(HttpRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
         }
-        let bytes = read_whole_body(body, self.max_body_bytes).await?;
+        let limits = BodyLimits {
+            size: self.max_body_bytes,
+            arrival: ARRIVAL_TIMEOUT,
+        };
+        let bytes = read_whole_body(body, limits).await?;
         let peek = peek_message(&bytes)?;
         Ok((bytes, Some(peek)))
     }
@@ -147,6 +138,26 @@ impl HttpResponder {
                 self.sessions.forget_session(id);
             }
             Some(_) => {}
+        }
+    }
+}
+
+impl HttpService for HttpResponder {
+    type Body = ResponseBody;
+
+    async fn answer_request(
+        &self,
+        request: Request<Incoming>,
+        seat: &ConnectionSeat,
+    ) -> Response<ResponseBody> {
+        match self.guard.admit(&request, Instant::now()) {
+            Ok(RequestRoute::Health) => short_response("application/json", r#"{"ok":true}"#.to_owned()),
+            Ok(RequestRoute::Mcp) if !seat.sit_down() => refuse_connection(request),
+            Ok(RequestRoute::Mcp) => {
+                let done = self.call_service(request).await;
+                done.unwrap_or_else(close_if_unread)
+            }
+            Err(refusal) => refuse_unread(request, refusal),
         }
     }
 }
@@ -180,22 +191,10 @@ fn find_session_id(headers: &HeaderMap) -> Option<String> {
     Some(id.to_owned())
 }
 
-/// Refuses a request without using its body.
-pub(super) fn refuse_unread(request: Request<Incoming>, refusal: HttpRefusal) -> Response<ResponseBody> {
-    // A client that sent `Expect: 100-continue` waits for permission and has not sent a body.
-    if !request.headers().contains_key(EXPECT) {
-        drain_body(request.into_body());
-    }
-    refusal.into_response()
-}
-
 /// Turns a refusal into a response. A connection whose body was not read to its end cannot carry another
 /// request and is closed.
 fn close_if_unread(refusal: HttpRefusal) -> Response<ResponseBody> {
-    let unread = matches!(
-        refusal.status,
-        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
-    );
+    let unread = refusal.leaves_body_unread();
     let mut response = refusal.into_response();
     if unread {
         response

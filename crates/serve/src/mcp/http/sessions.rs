@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
 use super::HttpLimits;
-use super::refusal::HttpRefusal;
+use crate::http::refusal::HttpRefusal;
 
 /// The sessions of a server.
 pub(super) struct HttpSessions {

@@ -1,78 +1,14 @@
-//! Bodies of requests as they are read, and of responses as they are sent.
+//! Bodies of responses as they are sent, and what their sessions learn of it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use http_body_util::BodyExt as _;
-use hyper::StatusCode;
-use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::refusal::{HttpRefusal, ResponseBody};
 use super::sessions::AnswerInProgress;
-
-/// The time a body may take to arrive.
-const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The most bytes read of a refused body, so that the client gets to read the response.
-const MAX_DRAINED_BYTES: usize = 64 << 20;
-/// The most time spent on that.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Reads a whole body of at most `limit` bytes.
-pub(super) async fn read_whole_body(mut body: Incoming, limit: usize) -> Result<Bytes, HttpRefusal> {
-    let late = || HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive");
-    let read = tokio::time::timeout(ARRIVAL_TIMEOUT, read_body_up_to(&mut body, limit)).await;
-    match read.map_err(|_| late())? {
-        Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => {
-            drain_body(body);
-            let words = format!("a request may have at most {limit} bytes; nothing was done");
-            Err(HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, &words))
-        }
-        Err(_) => Err(HttpRefusal::new(
-            StatusCode::BAD_REQUEST,
-            "the request was cut short",
-        )),
-    }
-}
-
-/// Reads a body, or returns `None` if it is longer than `limit`.
-async fn read_body_up_to(body: &mut Incoming, limit: usize) -> hyper::Result<Option<Bytes>> {
-    // A declared length that is too large is refused before any of the body is held in memory.
-    if body.size_hint().lower() > limit as u64 {
-        return Ok(None);
-    }
-    let mut read = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(piece) = frame?.into_data() else { continue };
-        if piece.len() > limit - read.len() {
-            return Ok(None);
-        }
-        read.extend_from_slice(&piece);
-    }
-    Ok(Some(read.into()))
-}
-
-/// Reads the rest of a body and discards it, in the background: closing a connection while the client still
-/// writes would discard the response as well.
-pub(super) fn drain_body(mut body: Incoming) {
-    if body.is_end_stream() {
-        return;
-    }
-    let reading = async move {
-        let mut left = MAX_DRAINED_BYTES;
-        while let Some(Ok(frame)) = body.frame().await {
-            let read = frame.data_ref().map_or(0, Bytes::len);
-            match left.checked_sub(read) {
-                Some(rest) => left = rest,
-                None => return,
-            }
-        }
-    };
-    tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, reading));
-}
+use crate::http::refusal::ResponseBody;
 
 /// A response body that reports to its session when it is complete.
 pub(super) struct TrackedBody {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use loci_core::{Error, ErrorKind, Result};
 use subtle::ConstantTimeEq as _;
 
+use crate::http::random::random_hex;
+
 /// The random bytes in a new token.
 const RANDOM_BYTES: usize = 32;
 /// The fewest characters of a token.
@@ -82,19 +84,6 @@ fn write_private_file(path: &Path, token: &str) -> io::Result<()> {
     let mut file = options.open(path)?;
     file.write_all(format!("{token}\n").as_bytes())?;
     file.sync_all()
-}
-
-/// Returns random bytes as hexadecimal digits.
-fn random_hex(bytes: usize) -> Result<String> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random).map_err(|cause| {
-        Error::new(
-            ErrorKind::Unavailable,
-            "the system provides no random numbers for a token",
-        )
-        .caused_by(cause)
-    })?;
-    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn read_token(path: &Path) -> Result<AccessToken> {

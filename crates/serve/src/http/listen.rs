@@ -1,7 +1,7 @@
 //! The address the server listens on, which is always a loopback address.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use loci_core::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
@@ -52,17 +52,28 @@ fn remote_address_error(address: SocketAddr) -> Error {
     )
 }
 
+/// What else may listen on a port, and what to do if something does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PortAdvice {
+    /// The hint for a port in use.
+    pub(crate) in_use: &'static str,
+    /// Whether a free port is taken in the place of one that cannot be had.
+    pub(crate) takes_other: bool,
+}
+
 /// Listens on a loopback address.
-pub(super) async fn bind_loopback(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) async fn bind_loopback(address: SocketAddr, advice: PortAdvice) -> Result<TcpListener> {
     // Checked again: a caller may have built the address without parsing it here.
     if !address.ip().is_loopback() {
         return Err(remote_address_error(address));
     }
-    TcpListener::bind(address).await.map_err(|cause| {
+    let mut bound = TcpListener::bind(address).await;
+    if bound.is_err() && advice.takes_other {
+        bound = TcpListener::bind(SocketAddr::new(address.ip(), 0)).await;
+    }
+    bound.map_err(|cause| {
         let hint = match cause.kind() {
-            io::ErrorKind::AddrInUse => {
-                "another program listens there, perhaps another `loci mcp --http`; name another port, or 0 for a free one"
-            }
+            io::ErrorKind::AddrInUse => advice.in_use,
             io::ErrorKind::PermissionDenied => "ports below 1024 are reserved for the system; name another",
             _ => "nothing was started; name another address",
         };
@@ -71,24 +82,6 @@ pub(super) async fn bind_loopback(address: SocketAddr) -> Result<TcpListener> {
             .with_hint(hint)
             .caused_by(cause)
     })
-}
-
-/// Lists the names a Host header may use, each without and with the port.
-pub(super) fn list_host_names(address: SocketAddr) -> Vec<[String; 2]> {
-    let own = match address.ip() {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    };
-    let usual = [
-        "localhost".to_owned(),
-        Ipv4Addr::LOCALHOST.to_string(),
-        format!("[{}]", Ipv6Addr::LOCALHOST),
-    ];
-    let more = (!usual.contains(&own)).then_some(own);
-    let named = usual.into_iter().chain(more);
-    named
-        .map(|name| [name.clone(), format!("{name}:{}", address.port())])
-        .collect()
 }
 
 #[cfg(test)]
@@ -138,13 +131,5 @@ mod tests {
         let error = parse_listen_address("0.0.0.0:8765").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.hint_text().unwrap().contains("ssh -L"), "{error:?}");
-    }
-
-    #[test]
-    fn the_server_answers_to_its_own_address_too() {
-        let names = list_host_names("127.3.2.1:80".parse().unwrap());
-        assert_eq!(names.len(), 4);
-        assert_eq!(names[3], ["127.3.2.1".to_owned(), "127.3.2.1:80".to_owned()]);
-        assert_eq!(super::list_host_names("[::1]:80".parse().unwrap()).len(), 3);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn cancel_on_signal(end: CancellationToken) {
 
 /// Waits for Ctrl-C, then cancels `end`.
 #[cfg(not(unix))]
-pub(crate) async fn end_when_asked(end: CancellationToken) {
+pub(crate) async fn cancel_on_signal(end: CancellationToken) {
     if tokio::signal::ctrl_c().await.is_ok() {
         end.cancel();
     }

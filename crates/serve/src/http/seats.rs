@@ -1,6 +1,7 @@
-//! Seats: the connections that have shown the token, and those that have not yet.
+//! Seats: the connections that have shown the secret of the server, and those that have not yet.
 //!
-//! The two are counted apart, so that connections without a token never keep one with it out.
+//! The two are counted apart, so that connections without the secret, which is a token or a cookie, never keep one with
+//! it out.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,17 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::HttpLimits;
+use super::connections::ConnectionLimits;
 
 /// The places for connections.
-pub(super) struct ConnectionSeats {
-    /// One permit for each connection that may have shown the token.
+pub(crate) struct ConnectionSeats {
+    /// One permit for each connection that may have shown the secret.
     seats: Arc<Semaphore>,
     max_strangers: usize,
     strangers: Mutex<StrangerQueue>,
 }
 
-/// The connections that have not shown the token, oldest first.
+/// The connections that have not shown the secret, oldest first.
 #[derive(Default)]
 struct StrangerQueue {
     last_number: u64,
@@ -27,7 +28,7 @@ struct StrangerQueue {
 
 impl ConnectionSeats {
     /// Makes the places of a server.
-    pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: &ConnectionLimits) -> Arc<Self> {
         Arc::new(Self {
             seats: Arc::new(Semaphore::new(limits.connections)),
             max_strangers: limits.strangers.max(1),
@@ -35,9 +36,9 @@ impl ConnectionSeats {
         })
     }
 
-    /// Lets a new connection in, as one that has not shown the token. If there are too many of those, the oldest of
-    /// them is dropped: a client with a token shows it at once.
-    pub(super) fn let_in(self: &Arc<Self>) -> ConnectionSeat {
+    /// Lets a new connection in, as one that has not shown the secret. If there are too many of those, the oldest of
+    /// them is dropped: a client with the secret shows it at once.
+    pub(crate) fn let_in(self: &Arc<Self>) -> ConnectionSeat {
         let mut strangers = self.lock_strangers();
         if strangers.waiting.len() >= self.max_strangers
             && let Some((_, oldest)) = strangers.waiting.pop_front()
@@ -67,7 +68,7 @@ impl ConnectionSeats {
 }
 
 /// The place of one connection; free again once this is dropped.
-pub(super) struct ConnectionSeat {
+pub(crate) struct ConnectionSeat {
     seats: Arc<ConnectionSeats>,
     number: u64,
     dropped: CancellationToken,
@@ -75,8 +76,8 @@ pub(super) struct ConnectionSeat {
 }
 
 impl ConnectionSeat {
-    /// Takes a seat, because the connection has shown the token; it keeps it. Returns false if all are taken.
-    pub(super) fn sit_down(&self) -> bool {
+    /// Takes a seat, because the connection has shown the secret; it keeps it. Returns false if all are taken.
+    pub(crate) fn sit_down(&self) -> bool {
         let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
         if permit.is_none() {
             *permit = self.seats.seats.clone().try_acquire_owned().ok();
@@ -86,7 +87,7 @@ impl ConnectionSeat {
     }
 
     /// Waits until the connection is to be dropped, which one with a seat never is.
-    pub(super) async fn wait_until_dropped(&self) {
+    pub(crate) async fn wait_until_dropped(&self) {
         self.dropped.cancelled().await;
     }
 }
