@@ -43,6 +43,7 @@ mod timeline;
 mod unseal;
 mod verify;
 mod wake_up;
+mod web;
 mod why_not;
 mod wings;
 
@@ -64,6 +65,7 @@ pub(crate) enum CliCommand {
     Move(refile::MoveArgs),
     Sync(sync::SyncArgs),
     WakeUp(wake_up::WakeUpArgs),
+    Web(web::WebArgs),
     Add(add::AddArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
@@ -151,6 +153,7 @@ impl CliCommand {
             | Self::Bench(_)
             | Self::Model(_)
             | Self::Mcp(_)
+            | Self::Web(_)
             | Self::Connect(_)
             | Self::Hook(_)
             | Self::HookDrain(_)
@@ -173,6 +176,7 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Move(args) => refile::run(args, session),
         CliCommand::Sync(args) => sync::run(args, session),
         CliCommand::WakeUp(args) => wake_up::run(args, session),
+        CliCommand::Web(args) => web::run(args, session),
         CliCommand::Add(args) => add::run(args, session),
         CliCommand::List(args) => list::run(args, session),
         CliCommand::Show(args) => show::run(args, session),

@@ -34,6 +34,8 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) mempalace: MempalaceInstallation,
     /// Where plug-ins are looked for.
     pub(crate) plugins: PluginFolders,
+    /// Whether there is a screen on which a browser can open a window.
+    pub(crate) has_display: bool,
     /// Whether to print without color: `NO_COLOR` is set, or the terminal is dumb.
     pub(crate) plain: bool,
 }
@@ -73,6 +75,7 @@ impl ProcessEnvironment {
                     .collect(),
             },
             home,
+            has_display: set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some(),
             plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
         }
     }

@@ -16,7 +16,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Start here",
         example: "loci mine ~/projects ~/.claude/projects",
-        commands: &["mine", "search", "wake-up", "connect"],
+        commands: &["mine", "search", "web", "wake-up", "connect"],
     },
     CommandGroup {
         heading: "Look",

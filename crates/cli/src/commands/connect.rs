@@ -19,6 +19,7 @@ use crate::session::CommandSession;
 use crate::tool_folders::read_tool_folders;
 
 pub(crate) use documents::{PrintedSettings, ToolConnection, ToolList};
+pub(crate) use program::find_on_path;
 use program::find_own_command;
 use sessions::SessionOffer;
 use status::list_tools;

@@ -201,7 +201,12 @@ fn show_progress(done: MineProgress, extent: Option<MineExtent>, progress: &mut 
     progress.tick_in_words(words, done.drawers, done.bytes, total);
 }
 
-fn build_request(args: &MineArgs, paths: Vec<PathBuf>, palace: Option<&Path>) -> Result<MineRequest> {
+/// Builds a request from the options, to be filed in the palace in this folder.
+pub(super) fn build_request(
+    args: &MineArgs,
+    paths: Vec<PathBuf>,
+    palace: Option<&Path>,
+) -> Result<MineRequest> {
     let mut request = MineRequest::for_paths(paths);
     request.door = FilingDoor::Terminal;
     request.format.clone_from(&args.format);

@@ -6,7 +6,7 @@ mod remove;
 mod verify;
 
 pub(crate) use install::{AddedServer, InstalledModel};
-pub(crate) use list::ModelList;
+pub(crate) use list::{ModelList, describe_model};
 pub(crate) use remove::ModelRemoval;
 pub(crate) use verify::ModelVerifyReport;
 

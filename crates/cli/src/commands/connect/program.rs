@@ -33,7 +33,7 @@ fn find_called(word: &OsStr) -> Option<PathBuf> {
 }
 
 /// The first program of this name on the search path.
-pub(super) fn find_on_path(name: impl AsRef<Path>) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: impl AsRef<Path>) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     // The shell takes the first that can be run, and skips what cannot.
     let mut programs = std::env::split_paths(&folders).map(|folder| folder.join(&name));

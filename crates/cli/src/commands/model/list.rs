@@ -164,7 +164,8 @@ fn describe_state(one: &ListedModel) -> (String, Option<&str>) {
     }
 }
 
-fn describe_model(one: &ListedModel) -> String {
+/// Describes a model in a few words.
+pub(crate) fn describe_model(one: &ListedModel) -> String {
     match one.size {
         0 => "part of this program".to_owned(),
         // Megabytes as download pages count them.

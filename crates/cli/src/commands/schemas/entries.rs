@@ -43,6 +43,7 @@ use crate::commands::mcp::ListeningAddress;
 use crate::commands::model::{AddedServer, InstalledModel, ModelList, ModelRemoval, ModelVerifyReport};
 use crate::commands::palaces::PalaceList;
 use crate::commands::restore::RestoreReport;
+use crate::commands::web::WebLink;
 use crate::errors::ErrorDocument;
 
 /// A line of an export.
@@ -79,6 +80,10 @@ fn list_start() -> Vec<CommandSchema> {
     vec![
         CommandSchema::of_document::<MineReport>("loci mine PATH", "The sources that were found and filed."),
         CommandSchema::of_document::<SearchReport>("loci search QUERY", "A page of hits, best first."),
+        CommandSchema::of_document::<WebLink>(
+            "loci web",
+            "The link that signs in, printed once the server accepts connections.",
+        ),
         CommandSchema::of_document::<WakeUpReport>(
             "loci wake-up",
             "A page to read at the start of a session.",

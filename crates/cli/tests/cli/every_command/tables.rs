@@ -62,6 +62,7 @@ pub(super) const PLACES: &[(&str, &[PlaceRow])] = &[
     ]),
     ("Palaces: agents and models", &[
         ("mcp",                                      [0, 0, 0, 0, 0]),
+        ("web --port 65536",                         [2, 2, 2, 2, 2]),
         ("connect",                                  [0, 0, 0, 0, 0]),
         ("connect codex --print",                    [0, 0, 0, 0, 0]),
         ("hook claude-code Stop {}",                 [0, 0, 0, 0, 0]),
@@ -396,6 +397,10 @@ pub(super) const GROUPS: &[(&str, &[InputRow<'static>])] = &[
         ("mcp --token-file file",                             2, "--http"),
         ("mcp --wing ''",                                     2, "wing"),
         ("mcp --compat none",                                 2, "none"),
+        ("web extra",                                         2, "extra"),
+        ("web --port none",                                   2, "none"),
+        ("web --wing ''",                                     2, "wing"),
+        ("web --palace nowhere:x",                            2, "nowhere"),
         ("connect emacs",                                     2, "emacs"),
         ("connect --undo",                                    2, "<TOOL>"),
         ("connect codex",                                     0, ""),

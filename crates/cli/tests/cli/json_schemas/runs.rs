@@ -188,8 +188,15 @@ fn run_agents(runs: &mut CommandRuns) {
     runs.run("loci connect", &["connect"]);
     runs.home.write(".claude.json", "{broken");
     runs.run("loci connect", &["connect"]);
-    let mut server = runs.home.command(&["--json", "mcp", "--http", "127.0.0.1:0"]);
+    run_server("loci mcp --http", &["mcp", "--http", "127.0.0.1:0"], runs);
+    run_server("loci web", &["web", "--no-open", "--port", "0"], runs);
+}
+
+/// Starts a server, which serves until it is ended; its address is all that it prints.
+fn run_server(command: &'static str, args: &[&str], runs: &mut CommandRuns) {
+    let mut server = runs.home.command(args);
     let mut server = server
+        .arg("--json")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -198,11 +205,10 @@ fn run_agents(runs: &mut CommandRuns) {
     BufReader::new(server.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
-    // It serves until it is ended; its address is all that it prints.
     server.kill().unwrap();
     server.wait().unwrap();
     runs.printed
-        .push(("loci mcp --http", vec![serde_json::from_str(&line).unwrap()]));
+        .push((command, vec![serde_json::from_str(&line).unwrap()]));
 }
 
 fn run_models(runs: &mut CommandRuns) {

@@ -1,0 +1,27 @@
+//! The pages of a palace: what a browser shows and sends, made from the reports of `engine`.
+//!
+//! ```text
+//! PageRequest → Site::answer → route → one operation of the palace → its report as HTML → PageReply
+//! ```
+//!
+//! Nothing here opens a port, reads a cookie or knows a protocol: `serve` carries requests and replies. A page works
+//! without scripts; the scripts in `assets/` only add comfort. Everything stored is hostile until escaped, so texts
+//! reach a page through [`parts::shown`] alone.
+
+mod assets;
+mod context;
+mod host;
+mod jobs;
+mod pages;
+pub mod parts;
+mod reply;
+mod request;
+mod routes;
+mod site;
+mod visit;
+
+pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
+pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
+pub use site::Site;
+pub use visit::Visit;

@@ -1,0 +1,9 @@
+//! The page `wake_up`.
+
+use crate::context::{PageContext, PageResult};
+use crate::pages::problem;
+
+/// Shows the page.
+pub(crate) fn show(context: PageContext<'_>) -> PageResult {
+    problem::not_built_yet(context)
+}

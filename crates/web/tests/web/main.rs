@@ -1,0 +1,10 @@
+//! The pages, asked of a real palace in a temporary folder.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "this whole crate is a test: a panic is a red line"
+)]
+
+mod reading;
+mod scene;
