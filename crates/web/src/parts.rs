@@ -7,3 +7,4 @@ pub(crate) mod frame;
 pub(crate) mod links;
 pub(crate) mod scope_form;
 pub mod shown;
+pub(crate) mod syntax;
