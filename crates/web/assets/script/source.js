@@ -17,6 +17,8 @@
 
   // So many parts are kept; the farthest ones are dropped, and load again when they are scrolled to.
   const MOST_PARTS = 8;
+  // So many pixels before a part comes into view, it loads.
+  const MARGIN = 600;
   const status = document.getElementById("passage-status");
   const pagers = { earlier: null, later: null };
   for (const nav of passage.querySelectorAll("nav[data-passage]")) pagers[nav.dataset.passage] = nav;
@@ -30,6 +32,12 @@
     link.hidden = !href;
     end.hidden = Boolean(href);
     if (href) link.href = href; else link.removeAttribute("href");
+  };
+
+  // Whether an element is so far off that it can go without being missed, or loaded again at once.
+  const isFar = (element) => {
+    const box = element.getBoundingClientRect();
+    return box.bottom < -3 * MARGIN || box.top > innerHeight + 3 * MARGIN;
   };
 
   // Runs `change` and scrolls so that `fixed` stays where it is on the screen.
@@ -56,7 +64,8 @@
       part.dispatchEvent(new CustomEvent("loci:added", { bubbles: true }));
       joinDays();
     });
-    const far = side === "earlier" ? parts().slice(MOST_PARTS) : parts().slice(0, -MOST_PARTS);
+    const many = side === "earlier" ? parts().slice(MOST_PARTS) : parts().slice(0, -MOST_PARTS);
+    const far = many.filter(isFar);
     keepingPlace(part, () => {
       for (const old of far) old.remove();
       joinDays();
@@ -97,7 +106,7 @@
 
   const isNear = (nav) => {
     const box = nav.getBoundingClientRect();
-    return box.bottom > -600 && box.top < innerHeight + 600;
+    return box.bottom > -MARGIN && box.top < innerHeight + MARGIN;
   };
   const observer = new IntersectionObserver(async (entries) => {
     for (const entry of entries) {
@@ -106,7 +115,7 @@
       // A short part may leave the pager in view, of which the observer tells nothing.
       while (await load(side) && isNear(entry.target)) { /* loads the next one */ }
     }
-  }, { rootMargin: "600px 0px" });
+  }, { rootMargin: `${MARGIN}px 0px` });
 
   for (const side of ["earlier", "later"]) {
     pagers[side].querySelector("a").addEventListener("click", async (event) => {

@@ -187,7 +187,7 @@ impl PieceWriter<'_> {
             let (start, end) = (token.range.start.max(range.start), token.range.end.min(range.end));
             self.push_labels(at..start);
             self.html.push_str("<span class=\"");
-            self.html.push_str(token.class.css_class());
+            self.html.push_str(token.class);
             self.html.push_str("\">");
             self.push_labels(start..end);
             self.html.push_str("</span>");
