@@ -45,10 +45,9 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         div.passage #passage {
             (pager(EARLIER, part.earlier().as_deref()))
             (status())
-            @let later = part.later();
             @if part.pieces.is_empty() { p.empty { "Nothing is here any more: what stood behind this place was removed." } }
             (part.render())
-            (pager(LATER, later.as_deref()))
+            (pager(LATER, part.later().as_deref()))
         }
     };
     Ok(PageFrame::new(context, NavPage::Map, title.to_string()).render(&content))

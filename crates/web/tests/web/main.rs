@@ -8,3 +8,4 @@
 
 mod reading;
 mod scene;
+mod source;

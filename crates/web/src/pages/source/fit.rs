@@ -52,8 +52,8 @@ fn char_cost(c: char, has_lines: bool) -> usize {
     }
 }
 
-/// Chooses the drawers that fit together, and at least one.
-pub(super) fn choose_drawers(costs: &[usize], kept: KeptPart) -> Range<usize> {
+/// Chooses the drawers that fit together into `most` bytes of HTML, and at least one.
+pub(super) fn choose_drawers(costs: &[usize], most: usize, kept: KeptPart) -> Range<usize> {
     let first = match kept {
         KeptPart::First => 0,
         KeptPart::Last => costs.len().saturating_sub(1),
@@ -61,7 +61,7 @@ pub(super) fn choose_drawers(costs: &[usize], kept: KeptPart) -> Range<usize> {
     };
     let cost = |at: usize| costs.get(at).copied().unwrap_or(usize::MAX);
     let mut chosen = first..(first + 1).min(costs.len());
-    let mut left = MOST_HTML.saturating_sub(cost(first));
+    let mut left = most.saturating_sub(cost(first));
     loop {
         let mut grown = false;
         // Two below for each one above, so that the drawer asked for stands in the upper half.
@@ -102,11 +102,14 @@ mod tests {
     #[test]
     fn the_drawers_that_fit_stand_around_the_one_that_is_kept() {
         let large = MOST_HTML / 4;
-        assert_eq!(choose_drawers(&[large; 9], KeptPart::First), 0..4);
-        assert_eq!(choose_drawers(&[large; 9], KeptPart::Last), 5..9);
-        assert_eq!(choose_drawers(&[large; 9], KeptPart::Around(4)), 3..7);
-        assert_eq!(choose_drawers(&[large; 3], KeptPart::Around(1)), 0..3);
-        assert_eq!(choose_drawers(&[MOST_HTML * 2; 3], KeptPart::Around(1)), 1..2);
-        assert_eq!(choose_drawers(&[], KeptPart::Last), 0..0);
+        assert_eq!(choose_drawers(&[large; 9], MOST_HTML, KeptPart::First), 0..4);
+        assert_eq!(choose_drawers(&[large; 9], MOST_HTML, KeptPart::Last), 5..9);
+        assert_eq!(choose_drawers(&[large; 9], MOST_HTML, KeptPart::Around(4)), 3..7);
+        assert_eq!(choose_drawers(&[large; 3], MOST_HTML, KeptPart::Around(1)), 0..3);
+        assert_eq!(
+            choose_drawers(&[MOST_HTML * 2; 3], MOST_HTML, KeptPart::Around(1)),
+            1..2
+        );
+        assert_eq!(choose_drawers(&[], MOST_HTML, KeptPart::Last), 0..0);
     }
 }

@@ -8,11 +8,13 @@ use maud::{Markup, html};
 use super::fit::{KeptPart, MOST_HTML, choose_drawers};
 use super::pieces::ShownPiece;
 use super::{lines, transcript};
-use crate::parts::links::{PageLink, place_link};
+use crate::parts::links::{PageLink, place_link, source_link};
 
 /// The bytes of HTML around the text of a message, besides its links, and around a piece of a file.
 const AROUND_MESSAGE: usize = 700;
 const AROUND_PIECE: usize = 200;
+/// The links to the source on a page besides those of its drawers; some hold its name twice.
+const LINKS_AROUND: usize = 20;
 
 /// A part of a source.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(super) struct SourcePart<'a> {
     pub(super) continues_after: bool,
     /// Whether code has colors.
     pub(super) has_colors: bool,
+    /// What a page shows of it.
+    content: Markup,
     before: Option<String>,
     after: Option<String>,
 }
@@ -33,6 +37,27 @@ pub(super) struct SourcePart<'a> {
 impl<'a> SourcePart<'a> {
     /// Takes as much of a passage as fits on a page, around the place it was read for.
     pub(super) fn fit(report: &'a PassageReport, source: &'a str, anchor: &PassageAnchor) -> Self {
+        // The ways to other parts and pages name the source, too.
+        let room = MOST_HTML.saturating_sub(LINKS_AROUND * source_link(source).len());
+        let mut most = room;
+        loop {
+            let mut part = Self::choose(report, source, anchor, most);
+            part.content = part.show();
+            // Colors take room, too, and are the first to go.
+            if part.content.0.len() > room * 5 / 4 {
+                part.has_colors = false;
+                part.content = part.show();
+            }
+            // Names and summaries can grow as texts do, which shows only now.
+            if part.content.0.len() <= room * 5 / 4 || part.pieces.len() <= 1 {
+                return part;
+            }
+            most /= 2;
+        }
+    }
+
+    /// Chooses the drawers whose texts fit.
+    fn choose(report: &'a PassageReport, source: &'a str, anchor: &PassageAnchor, most: usize) -> Self {
         let kind = report.kind.unwrap_or(PassageKind::Conversation);
         let has_lines = kind == PassageKind::File;
         let all: Vec<ShownPiece<'_>> = (0..)
@@ -48,7 +73,7 @@ impl<'a> SourcePart<'a> {
             (None, PassageAnchor::End | PassageAnchor::Before(_)) => KeptPart::Last,
             (None, _) => KeptPart::First,
         };
-        let chosen = choose_drawers(&costs, kept);
+        let chosen = choose_drawers(&costs, most, kept);
         let is_first = chosen.start == 0;
         let is_last = chosen.end == all.len();
         let cursor = |drawer: &DrawerView| cursor_behind(DrawerOrder::Source, drawer);
@@ -73,6 +98,7 @@ impl<'a> SourcePart<'a> {
                 joins(chosen.end)
             },
             has_colors: true,
+            content: html! {},
             before: if is_first {
                 report.before.clone()
             } else {
@@ -88,20 +114,13 @@ impl<'a> SourcePart<'a> {
     }
 
     /// Shows the part as an element that a page can take in.
-    pub(super) fn render(mut self) -> Markup {
-        let (earlier, later) = (self.earlier(), self.later());
-        let mut content = self.content();
-        // Colors take room, too, and are the first to go.
-        if content.0.len() > MOST_HTML * 5 / 4 {
-            self.has_colors = false;
-            content = self.content();
-        }
+    pub(super) fn render(&self) -> Markup {
         html! {
-            section.part aria-label="Part of the source" data-earlier=[earlier] data-later=[later] { (content) }
+            section.part aria-label="Part of the source" data-earlier=[self.earlier()] data-later=[self.later()] { (self.content) }
         }
     }
 
-    fn content(&self) -> Markup {
+    fn show(&self) -> Markup {
         match self.kind {
             PassageKind::File => lines::lines(self),
             PassageKind::Conversation => transcript::messages(self),
@@ -130,12 +149,6 @@ fn whole_cost(piece: &ShownPiece<'_>, source: &str, has_lines: bool) -> usize {
     let link = place_link(source, &drawer.id).len();
     let damage: usize = drawer.damage.iter().map(|damage| 6 * damage.len() + 60).sum();
     let seals = drawer.seals.len() * 280;
-    let names = [&drawer.speaker, &drawer.kind];
-    let names: usize = names.into_iter().flatten().map(|name| 4 * name.len()).sum();
-    let around = if has_lines {
-        AROUND_PIECE
-    } else {
-        AROUND_MESSAGE + names
-    };
+    let around = if has_lines { AROUND_PIECE } else { AROUND_MESSAGE };
     piece.cost + around + 4 * link + damage + seals
 }

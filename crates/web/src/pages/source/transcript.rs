@@ -12,6 +12,8 @@ use crate::parts::links::{PageLink, drawer_link, place_link};
 use crate::parts::shown;
 use crate::parts::syntax::{JSON, MARKDOWN, SyntaxRules};
 
+/// The most characters of a name at a message; the page of the drawer has all of it.
+const LONGEST_NAME: usize = 80;
 /// The most pieces of a message that have links of their own.
 const NAMED_PIECES: usize = 12;
 
@@ -88,7 +90,7 @@ fn message(part: &SourcePart<'_>, pieces: &[ShownPiece<'_>], continues: bool, go
                 },
                 None => {
                     div.message-head {
-                        h2.speaker { (shown::name(speaker_of(drawer))) }
+                        h2.speaker { (short_name(speaker_of(drawer))) }
                         (shown::trust(drawer.trust))
                         (facts(drawer))
                         (place_of(part, drawer))
@@ -121,6 +123,14 @@ fn place_of(part: &SourcePart<'_>, drawer: &DrawerView) -> Markup {
     }
 }
 
+/// Shows the beginning of a name.
+fn short_name(name: &str) -> Markup {
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((cut, _)) => shown::name(&format!("{}…", name.get(..cut).unwrap_or_default())),
+        None => shown::name(name),
+    }
+}
+
 fn speaker_of(drawer: &DrawerView) -> &str {
     let named = drawer.speaker.as_deref().or(drawer.kind.as_deref());
     named.filter(|name| !name.trim().is_empty()).unwrap_or("Drawer")
@@ -132,9 +142,9 @@ fn facts(drawer: &DrawerView) -> Markup {
     let failed = entry("error").is_some_and(|error| *error == MetadataValue::from(true));
     let kind = drawer.kind.as_deref();
     html! {
-        @if let (Some(kind), false) = (kind, matches!(kind, Some("human" | "assistant")) || FoldedKind::of(drawer).is_some()) { span.kind { (shown::name(kind)) } }
-        @if let Some(model) = entry("model").and_then(MetadataValue::as_text) { span.kind { (shown::name(model)) } }
-        @if let Some(branch) = entry("branch").and_then(MetadataValue::as_text) { span.tag { (shown::name(branch)) " branch" } }
+        @if let (Some(kind), false) = (kind, matches!(kind, Some("human" | "assistant")) || FoldedKind::of(drawer).is_some()) { span.kind { (short_name(kind)) } }
+        @if let Some(model) = entry("model").and_then(MetadataValue::as_text) { span.kind { (short_name(model)) } }
+        @if let Some(branch) = entry("branch").and_then(MetadataValue::as_text) { span.tag { (short_name(branch)) " branch" } }
         @if failed { span.tag { "failed" } }
     }
 }
@@ -152,7 +162,7 @@ fn summary(kind: FoldedKind, drawer: &DrawerView, text: &str) -> Markup {
     let lines = text.lines().count() as u64;
     html! {
         span.folded-kind { (kind.label()) }
-        @if let Some(name) = name { " " span.folded-name { (shown::name(name)) } }
+        @if let Some(name) = name { " " span.folded-name { (short_name(name)) } }
         " " span.folded-line { (shown::name(&kind.summarize(text))) }
         @if lines > 1 { " " span.muted.nowrap { (shown::count(lines, "line")) } }
     }
