@@ -40,8 +40,9 @@
     return box.bottom < -3 * MARGIN || box.top > innerHeight + 3 * MARGIN;
   };
 
-  // Runs `change` and scrolls so that `fixed` stays where it is on the screen.
-  const keepingPlace = (fixed, change) => {
+  // Runs `change` and scrolls so that an item of `part` stays where it is on the screen.
+  const keepingPlace = (part, side, change) => {
+    const fixed = [...part.querySelectorAll("[data-item]")].at(side === "earlier" ? 0 : -1) ?? part;
     const before = fixed.getBoundingClientRect().top;
     change();
     const moved = fixed.getBoundingClientRect().top - before;
@@ -59,14 +60,14 @@
 
   const take = (part, side) => {
     const fixed = side === "earlier" ? parts().at(0) : parts().at(-1);
-    keepingPlace(fixed, () => {
+    keepingPlace(fixed, side, () => {
       if (side === "earlier") fixed.before(part); else fixed.after(part);
       part.dispatchEvent(new CustomEvent("loci:added", { bubbles: true }));
       joinDays();
     });
     const many = side === "earlier" ? parts().slice(MOST_PARTS) : parts().slice(0, -MOST_PARTS);
     const far = many.filter(isFar);
-    keepingPlace(part, () => {
+    keepingPlace(part, side, () => {
       for (const old of far) old.remove();
       joinDays();
     });
@@ -104,16 +105,12 @@
     }
   };
 
-  const isNear = (nav) => {
-    const box = nav.getBoundingClientRect();
-    return box.bottom > -MARGIN && box.top < innerHeight + MARGIN;
-  };
   const observer = new IntersectionObserver(async (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      const side = entry.target.dataset.passage;
-      // A short part may leave the pager in view, of which the observer tells nothing.
-      while (await load(side) && isNear(entry.target)) { /* loads the next one */ }
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting || !(await load(target.dataset.passage))) continue;
+      // Observed anew, since an element that is in view before and after a jump is told of only once.
+      observer.unobserve(target);
+      observer.observe(target);
     }
   }, { rootMargin: `${MARGIN}px 0px` });
 

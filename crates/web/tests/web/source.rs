@@ -3,6 +3,7 @@
 mod hostile;
 mod large;
 mod mined;
+mod scrolling;
 
 use std::fs;
 use std::path::Path;

@@ -116,7 +116,7 @@ impl<'a> SourcePart<'a> {
     /// Shows the part as an element that a page can take in.
     pub(super) fn render(&self) -> Markup {
         html! {
-            section.part aria-label="Part of the source" data-earlier=[self.earlier()] data-later=[self.later()] { (self.content) }
+            section.part data-earlier=[self.earlier()] data-later=[self.later()] { (self.content) }
         }
     }
 
