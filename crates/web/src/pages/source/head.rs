@@ -44,6 +44,7 @@ pub(super) fn head(report: &PassageReport, source: &str, title: &str) -> Markup 
             }
             p.row.small {
                 span.muted { (sort_of(report)) ", " (shown::count(report.total, "drawer")) }
+                @if let (Some(PassageKind::File), Some(first)) = (report.kind, report.drawers.first()) { (shown::trust(first.trust)) }
                 a href=(narrowed("/list", source, Some(("order", "source")))) { "All drawers" }
                 a href=(narrowed("/timeline", source, None)) { "Timeline" }
             }

@@ -72,7 +72,7 @@ fn message(part: &SourcePart<'_>, pieces: &[ShownPiece<'_>], continues: bool, go
     };
     let body = html! {
         @if continues { p.cut { "… continued from the part before" } }
-        div.said.mono[folded.is_some()] dir="auto" { (pieces::text(pieces, PieceLayout { rules: rules_of(drawer, folded).filter(|_| part.has_colors), has_lines: false })) }
+        div.said.mono[folded.is_some()] dir="auto" tabindex=[folded.map(|_| "0")] { (pieces::text(pieces, PieceLayout { rules: rules_of(drawer, folded).filter(|_| part.has_colors), has_lines: false })) }
         @if goes_on { p.cut { "goes on in the next part …" } }
         @for damage in pieces.iter().flat_map(|piece| &piece.drawer.damage) { p.warning.small { "Damaged: " (shown::text(damage)) } }
         @if pieces.len() > 1 { (piece_links(pieces)) }

@@ -7,7 +7,8 @@ use super::*;
 /// Returns the HTML between two strings, of which the first one is there.
 #[track_caller]
 fn between<'h>(html: &'h str, from: &str, to: &str) -> &'h str {
-    let (_, rest) = html.split_once(from).unwrap_or_else(|| panic!("{from}: {html}"));
+    assert!(html.contains(from), "{from}: {html}");
+    let (_, rest) = html.split_once(from).unwrap();
     rest.split_once(to).map_or(rest, |(found, _)| found)
 }
 

@@ -228,6 +228,9 @@ fn pages_of_a_source_have_no_accessibility_faults() {
             ["AKIA", "Q7RT4WXN2PLZ6KJD"].concat()
         ),
     );
+    let mut output = message("output", "long", 0, &"A line of output.\n".repeat(300));
+    output.place.kind = Some("tool_result".into());
+    write_all(&scene, [output]);
     let folder = std::env::var_os("LOCI_TEST_PICTURES").map(std::path::PathBuf::from);
     let (_served, address) = serve(scene);
     let browser = Browser::start_prepared();
@@ -238,7 +241,12 @@ fn pages_of_a_source_have_no_accessibility_faults() {
             ..BrowserPageOptions::default()
         };
         let page = browser.new_page(options);
-        for target in ["source=talk&at=m352", "source=code.rs", "source=notes.md"] {
+        for target in [
+            "source=talk&at=m352",
+            "source=output&at=long",
+            "source=code.rs",
+            "source=notes.md",
+        ] {
             page.goto(&format!("{address}/source?{target}"));
             assert_eq!(
                 page.find_accessibility_faults(),
