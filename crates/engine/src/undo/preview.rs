@@ -3,7 +3,7 @@
 use loci_core::{DrawerFields, DrawerId, GetRequest, PalaceFinding, Result};
 
 use super::{MOST_REMEMBERED_BYTES, MOST_REMEMBERED_DRAWERS};
-use crate::delete::find_drawers;
+use crate::delete::{AskedIds, find_drawers};
 use crate::mine::is_mined;
 use crate::palace::Palace;
 use crate::view::{DrawerScope, DrawerView};
@@ -33,11 +33,11 @@ pub struct ActPreview {
 }
 
 impl Palace {
-    /// Looks at the drawers that an act on these ids, or on this scope, would touch.
+    /// Looks at the drawers that an act on these whole ids, or on this scope, would touch.
     pub fn preview_act(&self, ids: &[DrawerId], scope: &DrawerScope) -> Result<ActPreview> {
         self.read(|session| {
             let reader = session.reader();
-            let (found, missing) = find_drawers(reader, ids, scope)?;
+            let (found, missing) = find_drawers(reader, AskedIds::Whole(ids), scope)?;
             let mut preview = ActPreview {
                 matched: found.len() as u64,
                 missing,
