@@ -70,7 +70,7 @@ impl Palace {
             whole.damaged.extend(part.damaged);
             whole.warnings.extend(part.warnings);
         }
-        if whole.drawers > 0 {
+        if whole.drawers > 0 && request.ids.is_empty() {
             // A name that one collection lacks is not a mistake if another has it.
             whole.warnings.clear();
         }

@@ -15,7 +15,7 @@ use crate::view::address;
 use loci_mine::project::tidy_name;
 
 /// The longest text of one call, in bytes.
-const LONGEST_TEXT: usize = 1 << 20;
+pub const LONGEST_TEXT: usize = 1 << 20;
 /// The longest name of a wing, room or agent, in characters.
 const LONGEST_NAME: usize = 128;
 /// The longest idempotency key, in bytes.

@@ -85,6 +85,11 @@ impl PalaceAct {
         }
     }
 
+    /// Returns whether something was erased since, so that it can never be undone.
+    pub fn is_outdated(&self, palace: &Palace) -> Result<bool> {
+        Ok(ErasureMark::read(palace)? != self.mark)
+    }
+
     /// Returns the number of drawers it changed.
     pub fn drawers(&self) -> u64 {
         let count = match &self.memory {

@@ -1,7 +1,7 @@
 //! Undoing the addition and the edit of one drawer.
 
 use loci_core::{
-    DeleteSelection, Drawer, DrawerId, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions, Result, Write,
+    DeleteSelection, Drawer, DrawerId, ErrorKind, IdentityState, NewDrawer, OpenOptions, Result, Write,
 };
 
 use super::{UndoReport, apply_as_read, estimate_drawer, model_of_vectors, read_whole, to_new_drawer};
@@ -131,8 +131,12 @@ impl EditedDrawer {
         // Once more, in case another process has collected the records before the text was there.
         guard.store_seals(&seals)?;
         if receipt.replaced.is_empty() {
-            let message = "another drawer holds this piece of the source by now";
-            return Err(Error::new(ErrorKind::Conflict, message).with_hint("nothing was changed"));
+            report.embedded = 0;
+            report.leave(
+                &self.before.id,
+                "stays as it is: another drawer has its old place in its source by now",
+            );
+            return Ok(report);
         }
         report.undone = 1;
         Ok(report)

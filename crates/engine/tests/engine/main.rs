@@ -24,6 +24,7 @@ mod status;
 mod switch;
 mod switching_writers;
 mod timeline;
+mod undo;
 mod vectors;
 
 use scene::*;
