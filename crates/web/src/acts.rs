@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use loci_core::{ErrorKind, Result};
+use loci_core::{Error, ErrorKind, Result};
 use loci_engine::Palace;
 use loci_engine::undo::{PalaceAct, UndoReport};
 
@@ -73,12 +73,19 @@ pub(crate) struct ActBoard {
 struct KnownHistories {
     /// The number of times that forgetting began or ended.
     epoch: u64,
-    /// The number of forgettings under way.
-    forgetting: usize,
+    is_forgetting: bool,
     histories: Vec<Weak<ActHistory>>,
 }
 
 impl KnownHistories {
+    fn check_quiet(&self) -> Result<()> {
+        if !self.is_forgetting {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::Conflict, "drawers are being forgotten at this moment");
+        Err(error.with_hint("nothing was changed; try again when that has ended"))
+    }
+
     fn forget_acts(&mut self) {
         self.epoch += 1;
         self.histories
@@ -89,15 +96,29 @@ impl KnownHistories {
     }
 }
 
-/// Lasts while drawers are being forgotten: no act is remembered meanwhile.
+/// Lasts while drawers are being forgotten: no act is remembered or undone meanwhile.
 #[derive(Debug)]
-pub(crate) struct ForgettingTurn(ActBoard);
+pub(crate) struct ForgettingTurn {
+    board: ActBoard,
+    has_begun: bool,
+}
+
+impl ForgettingTurn {
+    /// Drops every act of every visit, now and again at the end of the turn.
+    pub(crate) fn forget_acts(&mut self) {
+        self.has_begun = true;
+        lock(&self.board.known).forget_acts();
+    }
+}
 
 impl Drop for ForgettingTurn {
     fn drop(&mut self) {
-        let mut known = lock(&self.0.known);
-        known.forgetting -= 1;
-        known.forget_acts();
+        let mut known = lock(&self.board.known);
+        known.is_forgetting = false;
+        // A turn that ends before it began has forgotten nothing.
+        if self.has_begun {
+            known.forget_acts();
+        }
     }
 }
 
@@ -110,7 +131,7 @@ impl ActBoard {
     /// Remembers an act of a visit; returns whether it can be undone.
     pub(crate) fn remember(&self, began: ActBeginning, history: &Arc<ActHistory>, act: PalaceAct) -> bool {
         let mut known = lock(&self.known);
-        if known.forgetting > 0 || known.epoch != began.0 {
+        if known.is_forgetting || known.epoch != began.0 {
             return false;
         }
         let is_known = |one: &Weak<ActHistory>| one.as_ptr() == Arc::as_ptr(history);
@@ -125,6 +146,7 @@ impl ActBoard {
     /// Undoes the last act of a visit, if it has one. An act that may be undone later stays the last.
     pub(crate) fn undo_last(&self, history: &Arc<ActHistory>, palace: &Palace) -> Result<Option<UndoneAct>> {
         let _undoing = lock(&self.undoing);
+        self.check_quiet()?;
         let began = self.note_beginning();
         let Some(act) = history.pop() else {
             return Ok(None);
@@ -142,13 +164,21 @@ impl ActBoard {
         }
     }
 
-    /// Drops every act of every visit, now and again at the end of the turn. Waits for an act that is being undone.
-    pub(crate) fn begin_forgetting(&self) -> ForgettingTurn {
+    /// Lets drawers be forgotten, by one visitor at a time. Waits for an act that is being undone.
+    pub(crate) fn begin_forgetting(&self) -> Result<ForgettingTurn> {
         let _undoing = lock(&self.undoing);
         let mut known = lock(&self.known);
-        known.forgetting += 1;
-        known.forget_acts();
-        ForgettingTurn(self.clone())
+        known.check_quiet()?;
+        known.is_forgetting = true;
+        Ok(ForgettingTurn {
+            board: self.clone(),
+            has_begun: false,
+        })
+    }
+
+    /// Refuses to go on while drawers are being forgotten.
+    pub(crate) fn check_quiet(&self) -> Result<()> {
+        lock(&self.known).check_quiet()
     }
 }
 

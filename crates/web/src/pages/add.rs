@@ -93,7 +93,7 @@ fn page(context: PageContext<'_>, fields: &PageFields, refused: Option<&Error>) 
         }
         form.act.panel method="post" action="/add" data-once data-guard {
             (form_secret(context))
-            (text_box::render(fields.exact_value("text").unwrap_or_default(), refused.is_some()))
+            (text_box::render(fields.exact_value("text").unwrap_or_default(), refused.is_some(), true))
             div.act-boxes {
                 (boxed("wing", "Wing: a project or person", Some("wings")))
                 (boxed("room", "Room: a topic", None))

@@ -157,7 +157,7 @@ fn form_fields(context: PageContext<'_>, now: &EditableDrawer, typed: &TypedDraw
         input type="hidden" name="seen" value=(now.state.as_str());
         (TypedDrawer::of_drawer(&now.drawer).hidden_origin())
         @if !is_too_long(now.drawer.whole_text()) {
-            (text_box::render(typed.text(), refused))
+            (text_box::render(typed.text(), refused, false))
         }
         div.act-boxes {
             (name_box("wing", "Wing", typed.name("wing"), Some("wings")))

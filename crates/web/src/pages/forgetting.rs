@@ -42,11 +42,11 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
         counted => drop(counted?),
     }
     let request = to_request(&selection, agreed);
-    let (palace, acts) = (context.palace().clone(), context.acts().clone());
+    let palace = context.palace().clone();
+    let mut turn = context.acts().begin_forgetting()?;
     let plan = JobPlan::new(format!("Forget {}", shown::count(agreed, "drawer"))).without_stop();
     let run = move |job: &JobHandle| {
-        // Until the end of it, nothing is remembered that could bring the words back.
-        let _turn = acts.begin_forgetting();
+        turn.forget_acts();
         let report = palace.forget(&request, &mut |what, done, total| {
             job.report(JobProgress {
                 done,
@@ -64,6 +64,8 @@ fn read_selection(context: PageContext<'_>) -> Result<ActSelection<'_>> {
     let access = context.palace().access();
     access.check_writable()?;
     access.check_whole("forgetting")?;
+    // Copies of the palace are opened and closed, which must not happen while they are rewritten.
+    context.acts().check_quiet()?;
     ActSelection::read(context)?.require_some()
 }
 

@@ -14,12 +14,12 @@ pub(crate) fn read(fields: &PageFields) -> Result<String> {
     Ok(text)
 }
 
-/// Shows the box with a text in it.
-pub(crate) fn render(text: &str, is_refused: bool) -> Markup {
+/// Shows the box with a text in it. `takes_focus` lets a visitor write at once.
+pub(crate) fn render(text: &str, is_refused: bool, takes_focus: bool) -> Markup {
     html! {
         label.field {
             span { "Text" }
-            textarea.text-box name="text" rows="12" dir="auto" required autofocus aria-invalid=[is_refused.then_some("true")]
+            textarea.text-box name="text" rows="12" dir="auto" autofocus[takes_focus] aria-invalid=[is_refused.then_some("true")]
                 aria-describedby=[is_refused.then_some("refused")] {
                 // Browsers drop the first line break in a box; this one is dropped, and not one of the text.
                 "\n" (text)
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_line_break_at_the_beginning_is_not_the_one_that_browsers_drop() {
-        let html = render("\nindented <b>", false).into_string();
+        let html = render("\nindented <b>", false, false).into_string();
         assert!(html.contains(">\n\nindented &lt;b&gt;</textarea>"), "{html}");
     }
 }
