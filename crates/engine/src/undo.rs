@@ -43,7 +43,7 @@ pub struct PalaceAct {
 /// What an act replaced.
 #[derive(Debug, Clone, PartialEq)]
 enum ActMemory {
-    Added(AddedDrawer),
+    Added(Box<AddedDrawer>),
     Edited(Box<EditedDrawer>),
     Moved(Vec<MovedDrawer>),
     Removed(RemovedDrawers),

@@ -2,8 +2,6 @@
 
 mod seen;
 
-use std::slice;
-
 use loci_core::{
     CollectionReader, DeleteSelection, Drawer, DrawerId, DrawerPatch, DrawerPlace, Error, ErrorKind,
     GetRequest, OpenOptions, Result, Timestamp, Write,
@@ -149,7 +147,7 @@ impl Palace {
             if !request.absorbs.is_empty() {
                 batch.push(Write::Delete(DeleteSelection::Ids(request.absorbs.clone())));
             }
-            let expected = read.as_ref().map(slice::from_ref).unwrap_or_default();
+            let expected = read.as_slice();
             let receipt = apply_as_read(self, filing.collection().as_ref(), &batch, expected)?;
             // Removed by another process between the lookup and the write.
             if receipt.missing.contains(&id) {

@@ -17,10 +17,8 @@ impl Palace {
         let (report, filed) = self.file_note_remembering(request)?;
         // From here on, the note is filed: what cannot be remembered is no reason to call it failed.
         let added = filed.and_then(|new| AddedDrawer::read(self, &new).ok()?);
-        Ok((
-            report,
-            added.map(|added| PalaceAct::new(mark, ActMemory::Added(added))),
-        ))
+        let memory = added.map(|added| ActMemory::Added(Box::new(added)));
+        Ok((report, memory.map(|memory| PalaceAct::new(mark, memory))))
     }
 
     /// Changes a drawer like [`Palace::update`].

@@ -25,9 +25,9 @@ impl BrowserForm {
     /// Finds the form of a page that acts at `action`.
     #[track_caller]
     pub(crate) fn find(html: &str, action: &str) -> Self {
-        Self::find_all(html, action)
-            .pop()
-            .unwrap_or_else(|| panic!("no form for {action}: {html}"))
+        let found = Self::find_all(html, action).pop();
+        assert!(found.is_some(), "no form for {action}: {html}");
+        found.unwrap()
     }
 
     pub(crate) fn find_all(html: &str, action: &str) -> Vec<Self> {
@@ -47,15 +47,15 @@ impl BrowserForm {
 
     pub(crate) fn value(&self, name: &str) -> &str {
         let found = self.fields.iter().find(|(field, _)| field == name);
-        found
-            .map(|(_, value)| value.as_str())
-            .unwrap_or_else(|| panic!("no field {name}: {self:?}"))
+        assert!(found.is_some(), "no field {name}: {self:?}");
+        &found.unwrap().1
     }
 
     /// Types into a box.
     pub(crate) fn typing(mut self, name: &str, value: &str) -> Self {
         let found = self.fields.iter_mut().find(|(field, _)| field == name);
-        found.unwrap_or_else(|| panic!("no box {name}")).1 = value.to_owned();
+        assert!(found.is_some(), "no box {name}");
+        found.unwrap().1 = value.to_owned();
         self
     }
 

@@ -7,7 +7,6 @@ use loci_engine::AccessPolicy;
 use loci_engine::mine::MineRequest;
 
 use super::{UndoScene, delete, edit, undo};
-use crate::scene::*;
 
 impl UndoScene {
     fn notes(&self) -> std::path::PathBuf {

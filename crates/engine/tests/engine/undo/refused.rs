@@ -73,7 +73,7 @@ fn an_id_that_is_gone_never_stands_for_a_longer_one() {
         (0, vec![gone.clone()], None)
     );
     let preview = palace
-        .preview_act(&[gone.clone()], &DrawerScope::default())
+        .preview_act(std::slice::from_ref(&gone), &DrawerScope::default())
         .unwrap();
     assert_eq!((preview.matched, preview.missing), (0, vec![gone.clone()]));
     assert_eq!(move_to(&palace, &[&gone], "barn"), None);
