@@ -25,6 +25,7 @@ mod status;
 mod switch;
 mod switching_writers;
 mod timeline;
+mod undo;
 mod vectors;
 
 use scene::*;

@@ -164,7 +164,7 @@ mod tests {
         let shown = marked_text("<a> b <c>", &[4..5, 6..9]).into_string();
         assert_eq!(shown, "&lt;a&gt; <mark>b</mark> <mark>&lt;c&gt;</mark>");
         // A range that is not on a character is left out, and its text is still shown.
-        assert_eq!(marked_text("é", &[1..2]).into_string(), "é");
+        assert_eq!(marked_text("é", std::slice::from_ref(&(1..2))).into_string(), "é");
     }
 
     #[test]

@@ -6,6 +6,7 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod acts;
 mod reading;
 mod scene;
 mod source;
