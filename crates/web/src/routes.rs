@@ -80,6 +80,7 @@ const ROUTES: &[PageRoute] = &[
     page("/wake-up", wake_up::show),
     page("/doctor", doctor::show),
     button("/doctor/verify", doctor::start_verify, false),
+    button("/doctor/maintain", doctor::start_maintenance, true),
     page("/export", exporting::show),
     page("/export/file", exporting::download),
     act("/add", add::show, add::act),
