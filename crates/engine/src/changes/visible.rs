@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use loci_core::{
-    ChangeFeed, ChangeKind, ChangePage, Collection, CollectionExt as _, CollectionReader as _, Cursor,
-    DrawerChange, DrawerFields, DrawerId, GetRequest, OpenOptions, Result,
+    ChangeFeed, ChangeKind, ChangePage, Collection, CollectionExt as _, Cursor, DrawerChange, DrawerFields,
+    DrawerId, GetRequest, OpenOptions, Result,
 };
 
 use crate::palace::PalaceSession;

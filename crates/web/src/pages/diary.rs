@@ -91,7 +91,12 @@ fn list_diaries(context: PageContext<'_>) -> Result<Vec<DiaryRow>> {
         })
     });
     let mut diaries: Vec<DiaryRow> = rows.collect();
-    diaries.sort_by(|one, other| other.entries.cmp(&one.entries).then_with(|| one.agent.cmp(&other.agent)));
+    diaries.sort_by(|one, other| {
+        other
+            .entries
+            .cmp(&one.entries)
+            .then_with(|| one.agent.cmp(&other.agent))
+    });
     Ok(diaries)
 }
 

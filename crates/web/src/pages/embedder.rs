@@ -52,7 +52,11 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
             let sentence = "The switch pauses after its current step. Its vectors are kept.";
             take_step(context, &SwitchStep::Pause, sentence)
         }
-        Some("rollback") => take_step(context, &SwitchStep::Rollback, "The previous model answers again."),
+        Some("rollback") => take_step(
+            context,
+            &SwitchStep::Rollback,
+            "The previous model answers again.",
+        ),
         _ => Err(Error::invalid("the form does not say what to do")
             .with_hint("nothing was changed; open the page again and press a button")),
     }
@@ -164,7 +168,10 @@ fn models(context: PageContext<'_>, report: &EmbedderReport) -> Markup {
 }
 
 fn choice(report: &EmbedderReport, model: &ModelRow) -> Markup {
-    let active = report.spaces.iter().find(|space| space.state == SpaceState::Active);
+    let active = report
+        .spaces
+        .iter()
+        .find(|space| space.state == SpaceState::Active);
     let is_current = report.model.model.as_deref() == Some(model.name.as_str());
     let missing = active.map_or(0, EmbeddingSpace::missing_vectors);
     html! {
@@ -202,11 +209,8 @@ fn refuse_second(unfinished: &EmbeddingSpace) -> Error {
         IdentityState::Known(identity) => identity.to_string(),
         IdentityState::Unset | IdentityState::Unknown => "another model".to_owned(),
     };
-    Error::new(
-        ErrorKind::Conflict,
-        format!("a switch to {name} is unfinished"),
-    )
-    .with_hint("nothing was changed; continue it or give it up first")
+    Error::new(ErrorKind::Conflict, format!("a switch to {name} is unfinished"))
+        .with_hint("nothing was changed; continue it or give it up first")
 }
 
 /// Reads the spaces of the palace, and refuses a backend that has none.
@@ -217,7 +221,9 @@ fn read_spaces(context: PageContext<'_>) -> Result<EmbedderReport> {
             ErrorKind::Unsupported,
             "the backend of this palace cannot change its model",
         );
-        return Err(error.with_hint("nothing was changed; `loci migrate` moves a palace to a backend that can"));
+        return Err(
+            error.with_hint("nothing was changed; `loci migrate` moves a palace to a backend that can")
+        );
     }
     Ok(report)
 }

@@ -92,10 +92,7 @@ pub(crate) fn running_jobs(context: PageContext<'_>) -> Markup {
 
 fn find_job(context: PageContext<'_>, fields: &PageFields) -> Result<JobView> {
     let number = fields.value("number").unwrap_or_default();
-    let found = number
-        .parse()
-        .ok()
-        .and_then(|number| context.jobs().find(number));
+    let found = number.parse().ok().and_then(|number| context.jobs().find(number));
     found.ok_or_else(|| {
         let message = format!("there is no job number {number:?}");
         Error::new(ErrorKind::NotFound, message)

@@ -35,7 +35,9 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
         }
     };
     let (palace, title) = (context.palace().clone(), name_job(&request));
-    start_job(context, JobPlan::new(title), move |job| mine(&palace, request, job))
+    start_job(context, JobPlan::new(title), move |job| {
+        mine(&palace, request, job)
+    })
 }
 
 fn check_rights(context: PageContext<'_>) -> Result<()> {

@@ -6,5 +6,11 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod activity;
+mod diary;
+mod doctor;
+mod jobs;
+mod machine;
+mod models;
 mod reading;
 mod scene;

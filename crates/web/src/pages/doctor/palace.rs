@@ -129,10 +129,7 @@ fn secrets_words(status: &StatusReport) -> &'static str {
 
 /// Shows how many drawers each way of searching reaches.
 pub(super) fn coverage(coverage: &IndexCoverage, drawers: u64, approximate: bool) -> Markup {
-    let rows = [
-        ("By meaning", coverage.nearest),
-        ("By words", coverage.lexical),
-    ];
+    let rows = [("By meaning", coverage.nearest), ("By words", coverage.lexical)];
     html! {
         table.table.coverage {
             caption.visually-hidden { "Drawers that search reaches" }

@@ -57,6 +57,9 @@ fn describe(report: &VerifyReport) -> JobOutcome {
         is_problem: !report.ok,
         ..JobOutcome::of(verdict)
     };
-    outcome.say(format!("Palaces with the same drawers have the same sum: {}", report.hash));
+    outcome.say(format!(
+        "Palaces with the same drawers have the same sum: {}",
+        report.hash
+    ));
     outcome
 }

@@ -131,10 +131,7 @@ mod tests {
             2
         );
         assert!(
-            outcome
-                .sentences
-                .iter()
-                .any(|said| said.contains("1,200 hidden")),
+            outcome.sentences.iter().any(|said| said.contains("1,200 hidden")),
             "{outcome:?}"
         );
     }
