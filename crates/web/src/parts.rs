@@ -10,4 +10,5 @@ pub(crate) mod preview;
 pub(crate) mod scope_form;
 pub(crate) mod selection;
 pub mod shown;
+pub(crate) mod syntax;
 pub(crate) mod text_box;

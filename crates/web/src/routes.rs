@@ -88,6 +88,7 @@ const ROUTES: &[PageRoute] = &[
     page("/wake-up", wake_up::show),
     page("/doctor", doctor::show),
     button("/doctor/verify", doctor::start_verify, false),
+    button("/doctor/maintain", doctor::start_maintenance, true),
     reading_form("/export", exporting::show),
     reading_form("/export/file", exporting::download),
     act("/add", add::show, add::act),

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod counted;
 #[allow(dead_code, reason = "the tests of whole palaces use the rest")]
 mod damaged;
 mod embedders;

@@ -99,7 +99,7 @@ fn page(context: PageContext<'_>, report: &ListReport) -> Markup {
         }
         @if let Some(next) = &report.next {
             @let link = PageLink::to("/list").with_scope(context.query()).with_some("order", context.query().value("order")).with("cursor", next);
-            nav.pager aria-label="Pages" { a.button rel="next" href=(link.href()) { "More drawers" } }
+            nav.pager aria-label="Pages of drawers" { a.button rel="next" href=(link.href()) { "More drawers" } }
         }
     }
 }

@@ -48,6 +48,11 @@ pub fn plain_name(name: &str) -> String {
         .collect()
 }
 
+/// Appends the HTML of a text of several lines.
+pub(crate) fn push_text(text: &str, html: &mut String) {
+    push_visible(text, true, html);
+}
+
 /// Appends the HTML of a text, with line breaks and tabs as they are if it is a block of lines.
 fn push_visible(text: &str, is_block: bool, html: &mut String) {
     let mut plain = 0;

@@ -7,5 +7,12 @@
 )]
 
 mod acts;
+mod activity;
+mod diary;
+mod doctor;
+mod jobs;
+mod machine;
+mod models;
 mod reading;
 mod scene;
+mod source;
