@@ -136,7 +136,7 @@ impl ActivityPart {
         let oldest = oldest.map_or(next.saturating_add(1), |oldest| oldest.change.seq);
         let earlier = PageLink::to("/activity").with("before", oldest.to_string());
         html! {
-            nav.pager aria-label="Pages" {
+            nav.pager aria-label="More changes" {
                 @if self.has_later {
                     a.button href=(PageLink::to("/activity").with("since", next.to_string()).href()) { "Later changes" }
                 }
