@@ -74,6 +74,8 @@ mod together;
 mod transactions;
 mod vanishing;
 mod waking;
+#[cfg(unix)]
+mod web;
 mod whose_words;
 
 use std::ffi::OsStr;

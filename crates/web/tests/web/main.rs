@@ -6,6 +6,7 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod acts;
 mod activity;
 mod diary;
 mod doctor;
@@ -14,3 +15,4 @@ mod machine;
 mod models;
 mod reading;
 mod scene;
+mod source;
