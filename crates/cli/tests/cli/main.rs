@@ -29,6 +29,8 @@ mod hostile;
 mod json_schemas;
 mod keeping;
 mod kill;
+#[cfg(unix)]
+mod live_pages;
 mod losing_nothing;
 mod lossless;
 mod mcp;

@@ -74,9 +74,12 @@
     const run = repeat(async () => {
       if (paused) return BETWEEN;
       try {
-        const more = take(await ask(`/activity/feed?since=${cursor}`));
+        const part = await ask(`/activity/feed?since=${cursor}`);
         failures = 0;
-        if (!paused) say("activity-state", "Live");
+        // Paused while it was asked: the same is asked again later.
+        if (paused) return BETWEEN;
+        const more = take(part);
+        say("activity-state", "Live");
         if (more) return CATCHING_UP;
         tell();
         return BETWEEN;

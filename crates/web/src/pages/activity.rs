@@ -136,7 +136,7 @@ impl ActivityPart {
         let oldest = oldest.map_or(next.saturating_add(1), |oldest| oldest.change.seq);
         let earlier = PageLink::to("/activity").with("before", oldest.to_string());
         html! {
-            nav.pager aria-label="Pages" {
+            nav.pager aria-label="More changes" {
                 @if self.has_later {
                     a.button href=(PageLink::to("/activity").with("since", next.to_string()).href()) { "Later changes" }
                 }
@@ -149,7 +149,9 @@ impl ActivityPart {
 /// Shows a change with its drawer as it is now.
 fn item(view: &ChangeView) -> Markup {
     let change = &view.change;
-    let filed = view.drawer.as_ref().and_then(|drawer| drawer.filed_at);
+    // Without a time at which it was said, the card below shows when it was filed.
+    let said = view.drawer.as_ref().filter(|drawer| drawer.said_at.is_some());
+    let filed = said.and_then(|drawer| drawer.filed_at);
     html! {
         li.card.change data-item data-seq=(change.seq) data-id=[view.drawer.as_ref().map(|drawer| drawer.id.as_str())] {
             p.change-head {
@@ -158,10 +160,8 @@ fn item(view: &ChangeView) -> Markup {
                     (ChangeKind::Put, None) => span.op { "Filed or changed, and removed since" },
                     (ChangeKind::Delete, _) => span.op.removed { "Removed" },
                 }
-                @match filed {
-                    Some(filed) => span.muted { "filed " (shown::time(filed)) },
-                    None => code.muted { (shown::name(change.id.as_str())) },
-                }
+                @if let Some(filed) = filed { span.muted { "filed " (shown::time(filed)) } }
+                @if view.drawer.is_none() { code.muted { (shown::name(change.id.as_str())) } }
             }
             @if let Some(drawer) = &view.drawer { (card::body(drawer)) }
         }

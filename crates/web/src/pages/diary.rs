@@ -128,7 +128,7 @@ fn entries(context: PageContext<'_>, report: &DiaryReport) -> Markup {
         @if report.entries.is_empty() { div.empty { p { "There is no entry here." } } }
         ol.card-list.diary { @for drawer in &report.entries { (entry(drawer)) } }
         @if let Some(next) = &report.next {
-            nav.pager aria-label="Pages" { a.button rel="next" href=(link(next)) { "Earlier entries" } }
+            nav.pager aria-label="More entries" { a.button rel="next" href=(link(next)) { "Earlier entries" } }
         }
     }
 }

@@ -148,7 +148,7 @@ fn switch_link(name: &str) -> String {
 fn models(context: PageContext<'_>, report: &EmbedderReport) -> Markup {
     let installed = context.host().list_models();
     if report.spaces.is_empty() {
-        return html! { p.muted { "The backend of this palace keeps the vectors of one model only; `loci migrate` moves it to another." } };
+        return html! { p.muted { "The backend of this palace keeps the vectors of one model only; " code { "loci migrate" } " moves it to another." } };
     }
     html! {
         section aria-labelledby="models" {
@@ -162,7 +162,7 @@ fn models(context: PageContext<'_>, report: &EmbedderReport) -> Markup {
                     }
                 }
             } } }
-            p.small.muted { "`loci model list` shows those that can be installed." }
+            p.small.muted { code { "loci model list" } " shows those that can be installed." }
         }
     }
 }

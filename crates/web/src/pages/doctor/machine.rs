@@ -38,7 +38,7 @@ pub(super) fn tools(context: PageContext<'_>) -> Markup {
                     @for tool in &tools {
                         tr {
                             th scope="row" { (shown::name(&tool.name)) }
-                            td { @if tool.is_connected { "connected" } @else { span.muted { "not connected; `loci connect` does it" } } }
+                            td { @if tool.is_connected { "connected" } @else { span.muted { "not connected; " code { "loci connect" } " does it" } } }
                             td.small.muted dir="auto" { (shown::name(&tool.settings)) }
                         }
                     }

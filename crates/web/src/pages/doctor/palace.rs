@@ -169,7 +169,7 @@ pub(super) fn copies(health: &PalaceHealth) -> Markup {
         section.panel aria-labelledby="copies" {
             h2 #copies { "Backups" }
             @if health.copies.is_empty() {
-                p.muted { "It remembers no backup. `loci backup FOLDER` makes one and verifies it." }
+                p.muted { "It remembers no backup. " code { "loci backup FOLDER" } " makes one and verifies it." }
             } @else {
                 ul.plain-list {
                     @for file in &health.copies {
