@@ -12,6 +12,7 @@ mod assets;
 mod context;
 mod host;
 mod jobs;
+mod offline;
 mod pages;
 pub mod parts;
 mod reply;
@@ -20,6 +21,7 @@ mod routes;
 mod site;
 mod visit;
 
+pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
