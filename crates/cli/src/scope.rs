@@ -105,7 +105,10 @@ impl ScopeNarrowing {
         let source = self.source.as_ref();
         let options = [
             ("room", self.room.clone()),
-            ("source", source.map(|source| source.to_string_lossy().into_owned())),
+            (
+                "source",
+                source.map(|source| source.to_string_lossy().into_owned()),
+            ),
             ("speaker", self.speaker.clone()),
             ("kind", self.kind.clone()),
             ("since", self.since.clone()),

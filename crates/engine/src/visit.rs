@@ -61,7 +61,9 @@ fn visit_session<E>(
     let before = collection.info()?;
     let moment = session.collection().moment()?;
     // A moment that has met damage has ended, and knows nothing any more.
-    let begun = moment.as_deref().and_then(|moment| begin_visit(moment, scope).ok());
+    let begun = moment
+        .as_deref()
+        .and_then(|moment| begin_visit(moment, scope).ok());
     let is_at_moment = begun.is_some();
     let (condition, total) = match begun {
         Some(begun) => begun,

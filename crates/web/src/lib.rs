@@ -21,8 +21,8 @@ mod routes;
 mod site;
 mod visit;
 
-pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
 pub use site::Site;

@@ -19,7 +19,6 @@ pub(crate) use self::export::ExportedPage;
 use self::export::PageExportArgs;
 use self::host::OwnMachine;
 use super::mcp::wing_named;
-use crate::args::GlobalArgs;
 use crate::environment::ProcessEnvironment;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::output::TerminalOutput;

@@ -72,6 +72,8 @@ mod together;
 mod transactions;
 mod vanishing;
 mod waking;
+#[cfg(unix)]
+mod web_export;
 mod whose_words;
 
 use std::ffi::OsStr;

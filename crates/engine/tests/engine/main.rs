@@ -25,5 +25,6 @@ mod switch;
 mod switching_writers;
 mod timeline;
 mod vectors;
+mod visit;
 
 use scene::*;

@@ -160,7 +160,9 @@ const move = (step) => {
   chosenItem?.classList.remove("chosen");
   chosenItem = items[next];
   chosenItem.classList.add("chosen");
-  (chosenItem.querySelector("a.words, h2 a, a") ?? chosenItem).focus({ preventScroll: true });
+  // One after the other: a list of selectors would find whichever comes first in the item.
+  const link = ["a.words", "h2 a", "a"].map((one) => chosenItem.querySelector(one)).find(Boolean);
+  (link ?? chosenItem).focus({ preventScroll: true });
   chosenItem.scrollIntoView({ block: "nearest" });
 };
 const follow = (address) => {

@@ -101,7 +101,7 @@ const trust = (mark) => {
 const findMarks = (text, words) => {
   const marks = [];
   if (words.size === 0) return marks;
-  eachToken(text.slice(0, MOST_MARKED), true, (token, start, end) => {
+  eachToken(text.slice(0, MOST_MARKED), false, (token, start, end) => {
     if (!words.has(token)) return;
     const last = marks.at(-1);
     if (last && start <= last[1]) last[1] = Math.max(last[1], end);

@@ -133,7 +133,7 @@ fn search_form() -> Markup {
         form.search #search role="search" {
             div.search-line {
                 input #q type="search" autocomplete="off" spellcheck="false" enterkeyhint="search" dir="auto"
-                    aria-label="Words to search for" placeholder="Search the drawers; \"in quotes\" for a phrase";
+                    aria-label="Words to search for" placeholder="Search; \"in quotes\" for a phrase";
             }
             div.search-options {
                 label { span { "Find" } select #match { option value="all" { "all words" } option value="any" { "any word" } } }

@@ -134,11 +134,13 @@ mod tests {
 
     #[test]
     fn nothing_in_a_string_ends_the_block_and_all_of_it_comes_back() {
-        let hostile = "</script><!--<script>]]>&amp;\u{2028}\u{202e}\0\u{7f}\u{85}\u{1b}[2J\u{e0041}\"'\\u003c é 抽";
+        let hostile =
+            "</script><!--<script>]]>&amp;\u{2028}\u{202e}\0\u{7f}\u{85}\u{1b}[2J\u{e0041}\"'\\u003c é 抽";
         let mut page = String::new();
         push_json(&hostile, &mut page);
         assert!(
-            page.chars().all(|c| !matches!(c, '<' | '>' | '&') && !is_unseen(c)),
+            page.chars()
+                .all(|c| !matches!(c, '<' | '>' | '&') && !is_unseen(c)),
             "{page}"
         );
         assert_eq!(serde_json::from_str::<String>(&page).unwrap(), hostile);
@@ -149,7 +151,9 @@ mod tests {
         let ranges = list_unseen_ranges();
         for c in '\0'..=char::MAX {
             let code = u32::from(c);
-            let is_listed = ranges.iter().any(|(first, last)| (*first..=*last).contains(&code));
+            let is_listed = ranges
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&code));
             assert_eq!(is_listed, is_unseen(c), "{c:?}");
         }
         assert!(ranges.is_sorted() && ranges.len() < 40, "{ranges:?}");

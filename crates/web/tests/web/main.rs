@@ -6,5 +6,6 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod offline;
 mod reading;
 mod scene;

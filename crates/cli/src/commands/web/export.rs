@@ -50,7 +50,9 @@ impl PageExportArgs {
             (None, Some((option, _))) => Err(Error::invalid(format!(
                 "--{option} chooses what --export writes, and there is no --export"
             ))
-            .with_hint("name a file with --export, or narrow down on the pages themselves; --wing works with both")),
+            .with_hint(
+                "name a file with --export, or narrow down on the pages themselves; --wing works with both",
+            )),
             (file, _) => Ok(file.as_deref()),
         }
     }
@@ -78,10 +80,7 @@ pub(super) fn write_file(
     wings: &[String],
     session: &mut CommandSession,
 ) -> CommandResult {
-    let wings: Vec<String> = wings
-        .iter()
-        .map(|wing| wing_named(wing))
-        .collect::<Result<_>>()?;
+    let wings: Vec<String> = wings.iter().map(|wing| wing_named(wing)).collect::<Result<_>>()?;
     let whole = session.open_palace()?;
     let unknown = find_unknown_wings(&whole, &wings)?;
     let request = OfflinePageRequest {
@@ -93,8 +92,10 @@ pub(super) fn write_file(
         read_only: true,
         wings,
     });
+    // Before there is a file that a signal could leave behind.
+    let interrupted = watch_interrupts()?;
     let (written, mut report) = if file == Path::new("-") {
-        (None, print_page(&palace, &request, session)?)
+        (None, print_page(&palace, &request, &interrupted, session)?)
     } else {
         let mut target = if args.force {
             OutputFile::create_private(file)?
@@ -103,7 +104,7 @@ pub(super) fn write_file(
         };
         let progress = session.out.progress("drawers written");
         let mut put = |part: &str| target.text(part).map_err(CommandStop::from);
-        let report = write_watched(&palace, &request, &mut put, progress)?;
+        let report = write_watched(&palace, &request, &mut put, progress, &interrupted)?;
         (Some(target.finish()?), report)
     };
     report.warnings.extend(unknown);
@@ -117,6 +118,7 @@ pub(super) fn write_file(
 fn print_page(
     palace: &Palace,
     request: &OfflinePageRequest,
+    interrupted: &AtomicBool,
     session: &mut CommandSession,
 ) -> CommandResult<OfflinePageReport> {
     let out = &mut session.out;
@@ -131,7 +133,7 @@ fn print_page(
         out.progress("drawers written")
     };
     let mut put = |part: &str| out.write_bytes(part.as_bytes());
-    let report = write_watched(palace, request, &mut put, progress)?;
+    let report = write_watched(palace, request, &mut put, progress, interrupted)?;
     session.out.flush()?;
     Ok(report)
 }
@@ -142,14 +144,14 @@ fn write_watched(
     request: &OfflinePageRequest,
     put: &mut dyn FnMut(&str) -> CommandResult<()>,
     mut progress: JobProgress,
+    interrupted: &AtomicBool,
 ) -> CommandResult<OfflinePageReport> {
-    let interrupted = watch_interrupts()?;
     let report = write_offline_page(palace, request, put, &mut |written| {
         progress.tick(written.drawers, written.total);
-        check_interrupted(&interrupted)
+        check_interrupted(interrupted)
     })?;
     // The last drawer may have been written when the signal came.
-    check_interrupted(&interrupted)?;
+    check_interrupted(interrupted)?;
     Ok(report)
 }
 
