@@ -8,6 +8,7 @@ pub(crate) mod bodies;
 pub(crate) mod connections;
 pub(crate) mod host_names;
 pub(crate) mod listen;
+pub(crate) mod peer_user;
 pub(crate) mod random;
 pub(crate) mod refusal;
 pub(crate) mod seats;

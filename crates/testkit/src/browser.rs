@@ -2,7 +2,7 @@
 //!
 //! The driver is ours because the tests need a dozen commands of the protocol, and blocking ones. `chromiumoxide` and
 //! `thirtyfour` were tried beside it: both need an async runtime and a WebSocket or a second program that must match the
-//! browser's version, and bring over a hundred packages; see `docs/decisions/036-browser-driver.md`. With
+//! browser's version, and bring over a hundred packages; see `docs/decisions/036-web-pages.md`. With
 //! `--remote-debugging-pipe` there is no port to guess, to wait for or to collide on, and the browser ends by itself when
 //! the test does, however that ends.
 //!

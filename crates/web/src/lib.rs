@@ -8,6 +8,7 @@
 //! without scripts; the scripts in `assets/` only add comfort. Everything stored is hostile until escaped, so texts
 //! reach a page through [`parts::shown`] alone.
 
+mod acts;
 mod assets;
 mod context;
 mod host;

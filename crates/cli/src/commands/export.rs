@@ -70,6 +70,7 @@ pub(crate) struct ExportedFile<'a> {
 pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandResult {
     let ExportFormat::Jsonl = args.format;
     let request = ExportRequest {
+        ids: Vec::new(),
         scope: args.scope.build_scope()?,
         embeddings: args.embeddings,
         all: args.all,

@@ -29,15 +29,16 @@ const USUAL_PORT: u16 = 7077;
 
 /// Open the palace in the browser: search, read, correct
 ///
-/// Serves pages on this machine until Ctrl-C and prints a link that signs one browser in, once. Without the link nothing
-/// is shown, to other users of this machine neither. In a terminal, Enter prints a link for another browser.
+/// Serves pages on this machine until Ctrl-C, and prints a link that signs one browser in, once. Without the link nothing
+/// is shown, not even to other users of this machine. In a terminal, Enter prints a link for another browser.
 ///
 /// With --export, nothing is served: the drawers are written to one HTML file that can be searched offline.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci web\n  loci web --palace work --read-only\n  \
     loci web --wing garden --wing kitchen\n  loci web --no-open --port 0\n  \
-    loci web --export garden.html --wing garden --since 2026-01-01\n\nFrom another machine: `ssh -L 7077:127.0.0.1:7077 HOST loci web --no-open`."
+    loci web --export garden.html --wing garden --since 2026-01-01\n\n\
+    From another machine: `ssh -t -L 7077:127.0.0.1:7077 HOST loci web --no-open --port 7077`"
 )]
 pub(crate) struct WebArgs {
     /// Do not open the browser; print the link only
@@ -122,7 +123,8 @@ fn announce_link(
     let url = at.links.make_link()?;
     print_link(out, &url, at.address);
     if opens {
-        browser::open_browser(&url, environment, out);
+        // A link of its own: other users of this machine can read the arguments of programs.
+        browser::open_browser(&at.links.make_own_link()?, environment, out);
     }
     Ok(())
 }

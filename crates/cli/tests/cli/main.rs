@@ -73,6 +73,8 @@ mod transactions;
 mod vanishing;
 mod waking;
 #[cfg(unix)]
+mod web;
+#[cfg(unix)]
 mod web_export;
 mod whose_words;
 

@@ -7,4 +7,4 @@ mod ending;
 mod running;
 mod talking;
 mod tokens;
-mod wire;
+pub(crate) mod wire;

@@ -1,6 +1,7 @@
 //! The connections of a server: accepted until a signal arrives, and then given time to finish.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,8 +137,8 @@ impl<S: HttpService> ConnectionSet<S> {
                 // Finished tasks are reaped here, or the set would grow with every connection ever made.
                 Some(_) = self.connections.join_next() => {}
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        self.spawn_connection(stream);
+                    Ok((stream, peer)) => {
+                        self.spawn_connection(stream, peer);
                         // The new task reads the secret, if it has arrived, before others can push it out.
                         tokio::task::yield_now().await;
                     }
@@ -148,9 +149,9 @@ impl<S: HttpService> ConnectionSet<S> {
         }
     }
 
-    fn spawn_connection(&mut self, stream: TcpStream) {
+    fn spawn_connection(&mut self, stream: TcpStream, peer: SocketAddr) {
         let _ = stream.set_nodelay(true);
-        let (seat, service) = (self.seats.let_in(), self.service.clone());
+        let (seat, service) = (self.seats.let_in(peer), self.service.clone());
         let (head, closing) = (self.head, self.closing.clone());
         self.connections.spawn(async move {
             tokio::select! {

@@ -4,6 +4,7 @@
 //! it out.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -38,7 +39,7 @@ impl ConnectionSeats {
 
     /// Lets a new connection in, as one that has not shown the secret. If there are too many of those, the oldest of
     /// them is dropped: a client with the secret shows it at once.
-    pub(crate) fn let_in(self: &Arc<Self>) -> ConnectionSeat {
+    pub(crate) fn let_in(self: &Arc<Self>, peer: SocketAddr) -> ConnectionSeat {
         let mut strangers = self.lock_strangers();
         if strangers.waiting.len() >= self.max_strangers
             && let Some((_, oldest)) = strangers.waiting.pop_front()
@@ -51,6 +52,7 @@ impl ConnectionSeats {
         drop(strangers);
         ConnectionSeat {
             seats: Arc::clone(self),
+            peer,
             number,
             dropped,
             permit: Mutex::default(),
@@ -70,12 +72,18 @@ impl ConnectionSeats {
 /// The place of one connection; free again once this is dropped.
 pub(crate) struct ConnectionSeat {
     seats: Arc<ConnectionSeats>,
+    peer: SocketAddr,
     number: u64,
     dropped: CancellationToken,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl ConnectionSeat {
+    /// Returns the address of the client.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// Takes a seat, because the connection has shown the secret; it keeps it. Returns false if all are taken.
     pub(crate) fn sit_down(&self) -> bool {
         let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);

@@ -46,6 +46,19 @@ pub(super) fn link_refused() -> HttpRefusal {
     HttpRefusal::with_body(StatusCode::UNAUTHORIZED, HTML, page)
 }
 
+/// Tells that a link is for the user who runs the server.
+pub(super) fn link_of_another_user() -> HttpRefusal {
+    let page = write_page(
+        "This link is for somebody else",
+        "",
+        &[
+            "It was made for the browser of the user who runs <code>loci web</code>, and is still unused. Use the link that \
+             <code>loci web</code> prints in the terminal.",
+        ],
+    );
+    HttpRefusal::with_body(StatusCode::UNAUTHORIZED, HTML, page)
+}
+
 /// Goes to the first page by itself. A redirect would not do where another site opened the link: a browser leaves the
 /// new cookie out of requests that such a site began.
 pub(super) fn go_to_first_page() -> String {

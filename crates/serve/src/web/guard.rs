@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 
 use hyper::header::{HeaderMap, HeaderName, ORIGIN, TRANSFER_ENCODING};
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, StatusCode, Version};
 
 use super::visitors::SIGN_IN_PATH;
 use crate::http::host_names::{HostNames, single_header};
@@ -50,6 +50,11 @@ impl PageGuard {
 
     /// Returns where a request comes from, or the reason to refuse it.
     pub(super) fn admit<B>(&self, request: &Request<B>) -> Result<RequestSource, HttpRefusal> {
+        // Before 1.1 a body that is sent while it is written cannot be told from one that was cut off.
+        if request.version() != Version::HTTP_11 {
+            let words = "only HTTP/1.1 is spoken here";
+            return Err(HttpRefusal::new(StatusCode::HTTP_VERSION_NOT_SUPPORTED, words));
+        }
         let name = self.names.check_host(request)?;
         let is_sign_in = request.uri().path() == SIGN_IN_PATH;
         match *request.method() {
@@ -102,7 +107,7 @@ fn read_source(headers: &HeaderMap) -> Result<RequestSource, HttpRefusal> {
 }
 
 /// Returns whether a request opens a page in a window, and not in a frame or as a part of another page.
-fn is_navigation(headers: &HeaderMap) -> bool {
+pub(super) fn is_navigation(headers: &HeaderMap) -> bool {
     let says = |name: &HeaderName, value: &str| {
         single_header(headers, name).is_ok_and(|said| said.is_none_or(|said| said == value))
     };

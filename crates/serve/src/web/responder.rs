@@ -15,10 +15,10 @@ use loci_web::{
 use tokio::sync::Semaphore;
 
 use super::fixed_pages;
-use super::guard::{PageGuard, RequestSource, check_path, is_prefetch};
+use super::guard::{PageGuard, RequestSource, check_path, is_navigation, is_prefetch};
 use super::headers::{add_header, add_security_headers, name_download};
 use super::page_body::{PageBody, start_stream, whole_body};
-use super::visitors::{SIGN_IN_PATH, VisitorList, list_cookies};
+use super::visitors::{LinkOutcome, SIGN_IN_PATH, VisitorList, list_cookies};
 use crate::http::bodies::{BodyLimits, drain_body, read_whole_body};
 use crate::http::connections::HttpService;
 use crate::http::host_names::single_header;
@@ -131,7 +131,7 @@ impl PageResponder {
         seat: &ConnectionSeat,
     ) -> PageOutcome {
         // The link must be left for the person whom the browser prepares it for.
-        if is_prefetch(request.headers()) {
+        if is_prefetch(request.headers()) || !is_navigation(request.headers()) {
             let words = "this link is opened by people only";
             return Err(HttpRefusal::retry_later(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -147,11 +147,25 @@ impl PageResponder {
             return Ok(see_first_page());
         }
         let key = request.uri().query().and_then(|query| query.strip_prefix("key="));
-        let cookie = self.visitors.sign_in(key.unwrap_or_default()).map_err(|_| {
-            let words = "the system provides no random numbers; the link was not used up";
-            HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, words)
-        })?;
-        let cookie = cookie.ok_or_else(fixed_pages::link_refused)?;
+        let outcome = self.visitors.sign_in(key.unwrap_or_default(), seat.peer());
+        let cookie = match outcome {
+            Ok(LinkOutcome::SignedIn(cookie)) => cookie,
+            Ok(LinkOutcome::Unknown) => return Err(fixed_pages::link_refused()),
+            Ok(LinkOutcome::OtherUser) => return Err(fixed_pages::link_of_another_user()),
+            Ok(LinkOutcome::Untold) => {
+                let words =
+                    "the system does not tell whose browser this is; the link was not used up, open it again";
+                return Err(HttpRefusal::retry_later(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    words,
+                    1,
+                ));
+            }
+            Err(_) => {
+                let words = "the system provides no random numbers; the link was not used up";
+                return Err(HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, words));
+            }
+        };
         take_seat(seat)?;
         let mut response = if source == RequestSource::OtherPage {
             let mut response = Response::new(whole_body(fixed_pages::go_to_first_page()));

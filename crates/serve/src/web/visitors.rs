@@ -1,6 +1,8 @@
 //! Visitors: the links that sign a browser in, and the cookies of those that are signed in.
 //!
-//! Both are random, live in memory and end with the process. A link is used up by the first browser that opens it.
+//! Both are random, live in memory and end with the process. A link is used up by the first browser that opens it. One
+//! that is given to a program as an argument can be read by other users of this machine for as long as that runs, so it
+//! signs in only browsers of the user who runs the server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,6 +13,7 @@ use loci_core::Result;
 use loci_web::Visit;
 use subtle::ConstantTimeEq as _;
 
+use crate::http::peer_user::{PeerUser, find_peer_user};
 use crate::http::random::random_hex;
 
 /// The path of the links that sign in.
@@ -35,11 +38,33 @@ impl RandomSecret {
     }
 }
 
+/// Who may use a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinkHolder {
+    /// Whoever has it.
+    Anyone,
+    /// The user who runs the server.
+    OwnUser,
+}
+
+/// What becomes of a link that was opened.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum LinkOutcome {
+    /// It is used up, and this cookie is for the browser.
+    SignedIn(String),
+    /// There is no such link, or no longer.
+    Unknown,
+    /// It is left as it was, because another user of this machine opened it.
+    OtherUser,
+    /// It is left as it was, because the system did not tell at this moment who opened it.
+    Untold,
+}
+
 /// The visitors of a server.
 pub(super) struct VisitorList {
     address: SocketAddr,
     cookie_name: String,
-    links: Mutex<Vec<RandomSecret>>,
+    links: Mutex<Vec<(RandomSecret, LinkHolder)>>,
     visitors: Mutex<Vec<(RandomSecret, Arc<Visit>)>>,
 }
 
@@ -56,14 +81,24 @@ impl VisitorList {
         }
     }
 
-    /// Signs in the browser that opened the link with this key, if there is one, and returns its cookie.
-    pub(super) fn sign_in(&self, key: &str) -> Result<Option<String>> {
+    /// Signs in the browser at `peer` that opened the link with this key.
+    pub(super) fn sign_in(&self, key: &str, peer: SocketAddr) -> Result<LinkOutcome> {
         // Made before the link is used up, so that a failure leaves it.
         let (secret, visit) = (RandomSecret::make()?, Visit::begin()?);
         let mut links = lock(&self.links);
-        let Some(at) = links.iter().position(|link| link.matches(key)) else {
-            return Ok(None);
+        let Some(at) = links.iter().position(|(link, _)| link.matches(key)) else {
+            return Ok(LinkOutcome::Unknown);
         };
+        if links
+            .get(at)
+            .is_some_and(|(_, holder)| *holder == LinkHolder::OwnUser)
+        {
+            match find_peer_user(self.address, peer) {
+                PeerUser::Own | PeerUser::Untold => {}
+                PeerUser::Other => return Ok(LinkOutcome::OtherUser),
+                PeerUser::Gone => return Ok(LinkOutcome::Untold),
+            }
+        }
         links.remove(at);
         drop(links);
         let cookie = format!(
@@ -75,7 +110,7 @@ impl VisitorList {
             (secret, Arc::new(visit)),
             MOST_VISITORS,
         );
-        Ok(Some(cookie))
+        Ok(LinkOutcome::SignedIn(cookie))
     }
 
     /// Finds the visitor whose cookie a request carries.
@@ -90,10 +125,10 @@ impl VisitorList {
         })
     }
 
-    fn make_link(&self) -> Result<String> {
+    fn make_link(&self, holder: LinkHolder) -> Result<String> {
         let secret = RandomSecret::make()?;
         let url = format!("http://{}{SIGN_IN_PATH}?key={}", self.address, secret.0);
-        push_bounded(&mut lock(&self.links), secret, MOST_LINKS);
+        push_bounded(&mut lock(&self.links), (secret, holder), MOST_LINKS);
         Ok(url)
     }
 }
@@ -111,7 +146,12 @@ impl SignInLinks {
 
     /// Makes a link that signs in the first browser that opens it.
     pub fn make_link(&self) -> Result<String> {
-        self.visitors.make_link()
+        self.visitors.make_link(LinkHolder::Anyone)
+    }
+
+    /// Makes a link that other users of this machine cannot use even if they see it: for the argument of a program.
+    pub fn make_own_link(&self) -> Result<String> {
+        self.visitors.make_link(LinkHolder::OwnUser)
     }
 }
 
@@ -122,13 +162,12 @@ impl fmt::Debug for SignInLinks {
     }
 }
 
-/// Lists the names and values of the cookies of a request.
+/// Lists the names and values of the cookies of a request. Those that are not text are left out: programs at other ports
+/// of this machine set cookies for all.
 pub(super) fn list_cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    let lines = headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';'));
+    let lines = headers.get_all(COOKIE).iter();
+    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let pairs = pairs.filter_map(|pair| std::str::from_utf8(pair).ok());
     pairs.filter_map(|pair| pair.trim().split_once('='))
 }
 
@@ -162,6 +201,17 @@ mod tests {
         headers
     }
 
+    fn peer() -> SocketAddr {
+        "127.0.0.1:9".parse().unwrap()
+    }
+
+    fn cookie_of(outcome: Result<LinkOutcome>) -> Option<String> {
+        match outcome.unwrap() {
+            LinkOutcome::SignedIn(cookie) => Some(cookie),
+            _ => None,
+        }
+    }
+
     #[test]
     fn a_link_signs_in_once_and_each_visitor_has_a_cookie() {
         let visitors = visitors();
@@ -170,10 +220,10 @@ mod tests {
         assert!(one.starts_with("http://127.0.0.1:8123/sign-in?key="), "{one}");
         assert_eq!(key_of(&one).len(), 64);
         assert_ne!(one, other);
-        let cookie = visitors.sign_in(key_of(&one)).unwrap().unwrap();
-        assert!(visitors.sign_in(key_of(&one)).unwrap().is_none());
-        assert!(visitors.sign_in("").unwrap().is_none());
-        assert!(visitors.sign_in(&key_of(&other)[1..]).unwrap().is_none());
+        let cookie = cookie_of(visitors.sign_in(key_of(&one), peer())).unwrap();
+        for wrong in [key_of(&one), "", &key_of(&other)[1..]] {
+            assert_eq!(visitors.sign_in(wrong, peer()).unwrap(), LinkOutcome::Unknown);
+        }
         let pair = cookie.split(';').next().unwrap();
         assert!(pair.starts_with("loci-8123="));
         let found = |cookies: &str| visitors.find_visitor(&with_cookies(cookies)).is_some();
@@ -183,19 +233,32 @@ mod tests {
         for wrong in ["", "loci-8123=", "loci-8123", &pair[..pair.len() - 1], &renamed] {
             assert!(!found(wrong), "{wrong}");
         }
-        assert!(visitors.sign_in(key_of(&other)).unwrap().is_some());
+        assert!(cookie_of(visitors.sign_in(key_of(&other), peer())).is_some());
         assert!(!format!("{links:?}").contains(key_of(&other)));
+    }
+
+    #[test]
+    fn cookies_of_other_programs_hide_none_of_ours() {
+        let visitors = visitors();
+        let link = visitors.make_link(LinkHolder::Anyone).unwrap();
+        let cookie = cookie_of(visitors.sign_in(key_of(&link), peer())).unwrap();
+        let mut cookies = b"name=\xc3\xa9\xff; ".to_vec();
+        cookies.extend_from_slice(cookie.split(';').next().unwrap().as_bytes());
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, HeaderValue::from_bytes(&cookies).unwrap());
+        assert!(visitors.find_visitor(&headers).is_some());
     }
 
     #[test]
     fn links_and_visitors_are_bounded() {
         let visitors = visitors();
-        let links: Vec<String> = (0..=MOST_LINKS).map(|_| visitors.make_link().unwrap()).collect();
-        assert!(visitors.sign_in(key_of(&links[0])).unwrap().is_none());
-        assert!(visitors.sign_in(key_of(&links[1])).unwrap().is_some());
+        let make_link = || visitors.make_link(LinkHolder::Anyone).unwrap();
+        let sign_in = |link: &str| cookie_of(visitors.sign_in(key_of(link), peer()));
+        let links: Vec<String> = (0..=MOST_LINKS).map(|_| make_link()).collect();
+        assert!(sign_in(&links[0]).is_none());
+        assert!(sign_in(&links[1]).is_some());
         for _ in 0..MOST_VISITORS {
-            let link = visitors.make_link().unwrap();
-            visitors.sign_in(key_of(&link)).unwrap();
+            sign_in(&make_link());
         }
         assert_eq!(lock(&visitors.visitors).len(), MOST_VISITORS);
     }

@@ -33,7 +33,8 @@
     chosen?.classList.remove("chosen");
     chosen = item;
     item.classList.add("chosen");
-    const link = item.querySelector("a.words, h2 a, td a, a") ?? item;
+    // Its words, or else its name; the first link of a drawer leads to its wing.
+    const link = item.querySelector("a.words") ?? item.querySelector("h2 a, td a") ?? item.querySelector("a") ?? item;
     link.focus({ preventScroll: true });
     item.scrollIntoView({ block: "nearest" });
   };

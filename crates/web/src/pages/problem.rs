@@ -43,7 +43,7 @@ pub(crate) fn not_built_yet(context: PageContext<'_>) -> PageResult {
 }
 
 /// Returns the HTTP status of a kind of error.
-fn http_status(kind: ErrorKind) -> u16 {
+pub(crate) fn http_status(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::Invalid | ErrorKind::UnsupportedFilter | ErrorKind::DimensionMismatch => 400,
         ErrorKind::Unsupported => 403,

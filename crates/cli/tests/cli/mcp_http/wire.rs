@@ -53,11 +53,22 @@ impl Ask {
         self
     }
 
+    /// With a body and its length.
+    pub(crate) fn with_body(mut self, body: &[u8]) -> Self {
+        self.body = body.to_vec();
+        self.having("Content-Length", &body.len().to_string())
+    }
+
     /// With another value in the place of those there are.
-    pub(crate) fn having(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn having(self, name: &str, value: &str) -> Self {
+        self.without(name).with(name, value)
+    }
+
+    /// Without the values of a header.
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers
             .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.with(name, value)
+        self
     }
 
     pub(crate) fn bearing(self, token: &str) -> Self {

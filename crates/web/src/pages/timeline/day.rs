@@ -198,7 +198,7 @@ fn session_table(clock: TimelineClock, sessions: &[DaySession]) -> Markup {
     html! {
         section aria-labelledby="sessions" {
             h2 #sessions { "Sources" }
-            div.scroll-x tabindex="0" role="region" aria-labelledby="sessions" { table.table {
+            div.scroll-x { table.table {
                 thead { tr { th scope="col" { "First" } th scope="col" { "Last" } th scope="col" { "Source" } th.num scope="col" { "Drawers" } } }
                 tbody {
                     @for session in sessions {

@@ -1,0 +1,14 @@
+//! `loci web` as its owner and others meet it: the real binary, raw bytes over real sockets, and a real browser.
+
+mod bounds;
+mod content;
+mod crowd;
+mod forged;
+mod front;
+mod hostile;
+mod keys;
+mod reading;
+mod running;
+mod scene;
+mod sockets;
+mod starting;
