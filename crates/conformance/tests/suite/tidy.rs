@@ -54,7 +54,16 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "core", "index", "store", "embed", "engine", "serve", "cli", "postgres",
+            "core",
+            "index",
+            "store",
+            "embed",
+            "engine",
+            "serve",
+            "cli",
+            "postgres",
+            "plugin",
+            "conformance",
         ],
     ),
 ];
