@@ -1,0 +1,8 @@
+//! Who may do what on a shared server, and who did what: users, tokens, rights, sign-in, and the audit log.
+//!
+//! Nothing here serves a request or opens a palace. The caller hands in every path; clocks are handed in too, except to
+//! find out how old a file or a fetched key is.
+
+pub mod rights;
+
+pub use rights::{PalaceRights, RightsVerb, TeamGrant, TeamRights, VerbSet};
