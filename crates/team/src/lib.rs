@@ -3,6 +3,14 @@
 //! Nothing here serves a request or opens a palace. The caller hands in every path; clocks are handed in too, except to
 //! find out how old a file or a fetched key is.
 
+pub mod accounts;
+pub mod caller;
+mod private_file;
 pub mod rights;
+mod secret;
 
+pub use accounts::{
+    MadeToken, TeamAccounts, TeamToken, TeamUser, TokenId, TokenRequest, TokenText, UserStamp,
+};
+pub use caller::{SignInOutcome, SignInRefusal, TeamActor, TeamCaller};
 pub use rights::{PalaceRights, RightsVerb, TeamGrant, TeamRights, VerbSet};
