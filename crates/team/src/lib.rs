@@ -8,9 +8,13 @@ pub mod caller;
 mod private_file;
 pub mod rights;
 mod secret;
+pub mod sessions;
+pub mod throttle;
 
 pub use accounts::{
     MadeToken, TeamAccounts, TeamToken, TeamUser, TokenId, TokenRequest, TokenText, UserStamp,
 };
 pub use caller::{SignInOutcome, SignInRefusal, TeamActor, TeamCaller};
 pub use rights::{PalaceRights, RightsVerb, TeamGrant, TeamRights, VerbSet};
+pub use sessions::{BrowserSessions, FormSecret, FoundSession, SessionCookie, SessionLimits};
+pub use throttle::{RetryAfter, SignInThrottle};
