@@ -4,6 +4,7 @@
 //! find out how old a file or a fetched key is.
 
 pub mod accounts;
+pub mod audit;
 pub mod caller;
 mod private_file;
 pub mod rights;
@@ -13,6 +14,11 @@ pub mod throttle;
 
 pub use accounts::{
     MadeToken, TeamAccounts, TeamToken, TeamUser, TokenId, TokenRequest, TokenText, UserStamp,
+};
+pub use audit::{
+    AuditAct, AuditBreak, AuditBreakKind, AuditCounters, AuditEntry, AuditFilter, AuditHead, AuditKey,
+    AuditLog, AuditLogOptions, AuditOutcome, AuditPage, AuditReason, AuditRecord, AuditReport, AuditSubject,
+    AuditTicket, read_records, verify_log,
 };
 pub use caller::{SignInOutcome, SignInRefusal, TeamActor, TeamCaller};
 pub use rights::{PalaceRights, RightsVerb, TeamGrant, TeamRights, VerbSet};
