@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod audit;
 pub mod caller;
+pub mod issuer;
 mod private_file;
 pub mod rights;
 mod secret;
@@ -21,6 +22,7 @@ pub use audit::{
     AuditTicket, read_records, verify_log,
 };
 pub use caller::{SignInOutcome, SignInRefusal, TeamActor, TeamCaller};
+pub use issuer::{ClaimGrant, TokenAlgorithm, TokenIssuerConfig, TokenIssuers};
 pub use rights::{PalaceRights, RightsVerb, TeamGrant, TeamRights, VerbSet};
 pub use sessions::{BrowserSessions, FormSecret, FoundSession, SessionCookie, SessionLimits};
 pub use throttle::{RetryAfter, SignInThrottle};
