@@ -127,7 +127,7 @@ impl FromStr for TeamGrant {
             Some((palace, wing)) => (palace, Some(wing)),
             None => (place, None),
         };
-        let read_name = |name: &str| unescape_name(name).map_err(|what| wrong(what));
+        let read_name = |name: &str| unescape_name(name).map_err(&wrong);
         let palace = if palace == "*" {
             None
         } else {

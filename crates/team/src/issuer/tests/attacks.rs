@@ -44,7 +44,7 @@ fn an_algorithm_that_is_not_allowed_is_refused_whatever_the_signature() {
 fn the_public_key_is_not_taken_for_a_shared_secret() {
     let key = TestKey::rsa();
     let jwk = key.jwk("k1");
-    let test = TestIssuer::with_keys(&[jwk.clone()]);
+    let test = TestIssuer::with_keys(std::slice::from_ref(&jwk));
     let header = json!({"alg": "HS256", "kid": "k1"}).to_string();
     let signed = format!("{}.{}", encode(header), encode(good_claims().to_string()));
     for secret in [
