@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("web", &["core", "engine", "migrate"]),
     ("serve", &["core", "engine", "web"]),
     ("connect", &["core"]),
+    ("team", &["core"]),
     ("plugin", &["core"]),
     ("conformance", &["core", "plugin"]),
     ("testkit", &[]),
