@@ -1,5 +1,8 @@
 //! Group commit: the changes of several writers of this process in one transaction, each in a savepoint of its own.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,6 +170,7 @@ impl<'l> WriteGroup<'l> {
         };
         check_lasting(transaction)?;
         run("SAVEPOINT member")?;
+        crate::crash::point("group-member");
         // A panic belongs to the thread of its own writer, which makes the change again.
         let made = catch_unwind(AssertUnwindSafe(|| change.make(transaction, generation)))
             .map_err(|_| Error::new(ErrorKind::Internal, "a change panicked"))?;
@@ -209,6 +213,9 @@ impl<'l> WriteGroup<'l> {
 
 impl Drop for WriteGroup<'_> {
     fn drop(&mut self) {
+        if self.members.is_empty() {
+            return;
+        }
         // There are members left only if this thread panics, perhaps while it commits: no writer may wait in vain, and
         // none may be told that its change is stored.
         let error = Error::new(

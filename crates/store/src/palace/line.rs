@@ -214,10 +214,11 @@ impl WriterLine {
         }
     }
 
-    /// Returns the number of writers that wait.
-    #[cfg(any(test, feature = "crash-points"))]
-    pub(crate) fn count_waiting(&self) -> usize {
-        hold(&self.state).waiting.len()
+    /// Returns the number of writers in line, the one whose turn it is included.
+    #[cfg(feature = "crash-points")]
+    pub(crate) fn count_writers(&self) -> usize {
+        let state = hold(&self.state);
+        usize::from(state.busy) + state.waiting.len()
     }
 }
 
