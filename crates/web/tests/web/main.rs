@@ -6,8 +6,8 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
-mod acts;
 mod activity;
+mod acts;
 mod diary;
 mod doctor;
 mod jobs;
