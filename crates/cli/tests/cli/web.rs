@@ -1,5 +1,6 @@
 //! `loci web` as its owner and others meet it: the real binary, raw bytes over real sockets, and a real browser.
 
+mod acts;
 mod bounds;
 mod content;
 mod crowd;

@@ -3,7 +3,6 @@
 use form_urlencoded::Serializer;
 use loci_core::DrawerId;
 
-use crate::jobs::JobNumber;
 use crate::request::PageFields;
 
 /// The names of the fields of a scope, in the order in which addresses have them.
@@ -96,11 +95,6 @@ impl PageLink {
 /// The address of a drawer.
 pub(crate) fn drawer_link(id: &DrawerId) -> String {
     PageLink::to("/drawer").with("id", id.as_str()).href()
-}
-
-/// The address of a job.
-pub(crate) fn job_link(number: JobNumber) -> String {
-    PageLink::to("/job").with("number", number.to_string()).href()
 }
 
 /// The address of the place of a drawer in its source.

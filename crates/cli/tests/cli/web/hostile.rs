@@ -20,12 +20,22 @@ const ADDRESSES: &[(&str, HostileAddress)] = &[
         format!("/search?q={}", encode(&drawer.start()))
     }),
     ("wing", |drawer| format!("/map?wing={}", encode(&drawer.name))),
+    ("edit", |drawer| format!("/edit?id={}", encode(&drawer.id))),
+    ("move", |drawer| format!("/move?wing={}", encode(&drawer.name))),
+    ("delete", |drawer| format!("/delete?id={}", encode(&drawer.id))),
+    ("forget", |drawer| {
+        format!("/forget?wing={}", encode(&drawer.name))
+    }),
+    ("export", |drawer| {
+        format!("/export?wing={}", encode(&drawer.name))
+    }),
     ("drawer", |drawer| format!("/drawer?id={}", encode(&drawer.id))),
 ];
 
 /// Every page that shows many, and is visited once.
-const SHARED_PAGES: [&str; 8] = [
+const SHARED_PAGES: [&str; 9] = [
     "/",
+    "/add",
     "/map",
     "/list?order=id",
     "/list?order=filed",
@@ -37,8 +47,8 @@ const SHARED_PAGES: [&str; 8] = [
 
 /// A drawer whose text and names are hostile.
 #[derive(Debug)]
-struct HostileDrawer {
-    id: String,
+pub(super) struct HostileDrawer {
+    pub(super) id: String,
     /// Its wing, room, source, speaker and kind.
     name: String,
     text: String,
@@ -59,7 +69,7 @@ impl HostileDrawer {
     }
 }
 
-fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric();
     text.bytes()
         .map(|byte| {
@@ -73,7 +83,7 @@ fn encode(text: &str) -> String {
 }
 
 /// Files every text, under names that are as hostile.
-fn file_hostile(home: &TempHome) -> Vec<HostileDrawer> {
+pub(super) fn file_hostile(home: &TempHome) -> Vec<HostileDrawer> {
     let texts = hostile_texts();
     assert!(texts.len() >= 60, "{}", texts.len());
     let drawers: Vec<HostileDrawer> = texts
@@ -163,6 +173,10 @@ fn what_an_address_says_is_as_hostile_as_what_is_stored() {
             format!("/timeline?day={text}"),
             format!("/drawer?id={text}"),
             format!("/why-not?q={text}&id={text}"),
+            format!("/add?wing={text}&room={text}&source={text}"),
+            format!("/edit?id={text}"),
+            format!("/delete?id={text}&wing={text}&back={text}"),
+            format!("/move?where={text}&to_wing={text}"),
         ] {
             let answer = visitor.get(&target);
             assert!(
