@@ -3,6 +3,7 @@
 mod corpus;
 mod embed;
 mod eval;
+mod group;
 mod lists;
 mod measure;
 mod mine;
@@ -35,6 +36,15 @@ enum BenchCommand {
         #[arg(long, default_value_t = 100)]
         rounds: usize,
         /// Keep the palace in this folder instead of a temporary one.
+        #[arg(long)]
+        keep: Option<PathBuf>,
+    },
+    /// Single writes by many threads at once, each committed alone or in groups.
+    Group {
+        /// How many drawers are written for each figure.
+        #[arg(long, default_value_t = 2000)]
+        writes: u64,
+        /// Keep the palaces in this folder instead of a temporary one.
         #[arg(long)]
         keep: Option<PathBuf>,
     },
@@ -113,6 +123,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let scratch = tempfile::tempdir()?;
             let folder = keep.unwrap_or_else(|| scratch.path().join("palace"));
             let figures = storage::run(&folder, rows, rounds)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        BenchCommand::Group { writes, keep } => {
+            let scratch = tempfile::tempdir()?;
+            let folder = keep.unwrap_or_else(|| scratch.path().join("palaces"));
+            let figures = group::run(&folder, writes)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         BenchCommand::Corpus { folder, rows } => corpus::write(&folder, rows)?,

@@ -55,7 +55,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Agents, servers and models",
         example: "loci mcp --read-only",
-        commands: &["mcp", "hook", "embedder", "model", "backends", "bench"],
+        commands: &["mcp", "hook", "embedder", "model", "backends", "backend", "bench"],
     },
     CommandGroup {
         heading: "Shell",

@@ -8,6 +8,9 @@ use loci_core::{Backend, PalaceRef};
 
 use crate::{BackendHarness, TempFolder, TestWorld};
 
+/// The namespaces that cases make collections in.
+const NAMESPACES: [&str; 2] = ["one", "two"];
+
 type BackendMaker = dyn Fn() -> Result<Arc<dyn Backend>, String> + Send + Sync;
 type PalaceNamer = dyn Fn(&str) -> PalaceRef + Send + Sync;
 
@@ -123,9 +126,13 @@ impl Drop for ScratchWorld {
         }
         // By an instance of its own: the case may have closed the one under test.
         let Ok(backend) = (self.make)() else { return };
-        for palace in &self.palaces {
-            for collection in backend.collections(palace).unwrap_or_default() {
-                drop(backend.drop_collection(palace, &collection.name));
+        let spaced = |palace: &PalaceRef| NAMESPACES.map(|namespace| palace.in_namespace(namespace));
+        for palace in self.palaces.iter().flat_map(|palace| {
+            let own = std::iter::once(palace.clone());
+            own.chain(spaced(palace)).collect::<Vec<_>>()
+        }) {
+            for collection in backend.collections(&palace).unwrap_or_default() {
+                drop(backend.drop_collection(&palace, &collection.name));
             }
         }
     }

@@ -21,6 +21,7 @@ pub mod metadata;
 pub mod order;
 pub mod palace;
 pub mod provenance;
+pub mod reach;
 pub mod read;
 pub mod remains;
 mod schema;
@@ -57,6 +58,7 @@ pub use metadata::{Metadata, MetadataScalar, MetadataValue};
 pub use order::{DrawerOrder, DrawerPosition};
 pub use palace::{PalaceId, PalaceRef};
 pub use provenance::{FilingDoor, OriginKind, Provenance};
+pub use reach::WingReach;
 pub use read::{
     DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, ForeseenRead, GetRequest, LexicalRequest,
     QueryRequest,

@@ -157,7 +157,7 @@ impl Palace {
 }
 
 /// Compares the number of drawers written with the number stored, unless that changed meanwhile.
-fn find_missing(
+pub(crate) fn find_missing(
     reader: &dyn CollectionReader,
     condition: &DrawerCondition,
     before: &CollectionInfo,

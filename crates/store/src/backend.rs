@@ -17,7 +17,7 @@ use crate::deadline::CallLimits;
 use crate::palace::{self, AbsentPalace, PalaceFile};
 use crate::shelf::CollectionShelf;
 use crate::view::describe_collection;
-use crate::{clock, disk, peek, schema};
+use crate::{clock, disk, peek, schema, vfs};
 
 /// The longest wait for a palace that another process is creating or writing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,6 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub struct EmbeddedBackend {
     descriptor: BackendDescriptor,
     base: Option<String>,
+    groups_writes: bool,
     closed: AtomicBool,
     palaces: Mutex<OpenPalaces>,
 }
@@ -88,6 +89,7 @@ impl EmbeddedBackend {
                 ],
             },
             base: None,
+            groups_writes: false,
             closed: AtomicBool::new(false),
             palaces: Mutex::default(),
         }
@@ -99,6 +101,22 @@ impl EmbeddedBackend {
             base: Some(base.into()),
             ..Self::new()
         }
+    }
+
+    /// Commits batches together that threads of this process apply at the same time, so that they share the wait for the
+    /// disk. Each batch still succeeds or fails by itself. A call with a time budget is committed by itself, and so is
+    /// any other write than a batch.
+    #[must_use]
+    pub fn grouping_writes(self) -> Self {
+        Self {
+            groups_writes: true,
+            ..self
+        }
+    }
+
+    /// Returns how often this process has waited for the disk to store what it wrote to palaces.
+    pub fn count_syncs() -> u64 {
+        vfs::count_syncs()
     }
 
     /// Returns the name of the VFS under the page checksums, if it is not SQLite's own.
@@ -164,7 +182,14 @@ impl EmbeddedBackend {
         // which network file systems do not provide.
         disk::refuse_network(file.parent().unwrap_or(path))?;
         // One entry for each file, so that its readers share one pool of connections and its writers one queue.
-        let fresh = || Arc::new(PalaceFile::new(file.clone(), self.base.clone()));
+        let fresh = || {
+            let palace = PalaceFile::new(file.clone(), self.base.clone());
+            Arc::new(if self.groups_writes {
+                palace.grouping_writes()
+            } else {
+                palace
+            })
+        };
         let mut palaces = self.lock_palaces();
         let palace = Arc::clone(palaces.files.entry(file.clone()).or_insert_with(fresh));
         // A link that leads elsewhere now must lead to the same palace.

@@ -1,54 +1,45 @@
 //! A collection of the embedded store: every call is one transaction on the palace's file.
 
+mod access;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use loci_core::{
-    ApplyRequest, ChangeFeed, ChangePage, Collection, CollectionInfo, CollectionName, CollectionReader,
-    Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
-    EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, FindingSeverity, GetRequest,
-    IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, Metric, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryPrecision,
-    QueryRequest, Receipt, Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery,
-    SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
+    ApplyRequest, ChangeFeed, ChangePage, Collection, CollectionInfo, CollectionReader, Cursor, Drawer,
+    DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure, Error, ErrorKind,
+    FacetCount, FacetRequest, FindingSeverity, GetRequest, IdentityChange, IdentityState, LexicalRequest,
+    Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, Metric, OpenOptions, PalaceFinding,
+    PendingRequest, PurgeReport, QueryPrecision, QueryRequest, Receipt, Result, RevisionOutcome,
+    SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer,
+    VectorFill, VectorFillReport, Visibility,
 };
 use rusqlite::{Connection, Transaction};
 
+use access::{CollectionAccess, SettledChange};
+
 use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::moment::ReadMoment;
-use crate::palace::{PalaceFile, WriteFailure};
-use crate::receipts::KeyedBatch;
+use crate::palace::{PalaceFile, WriteFailure, WriterLine};
 use crate::shelf::CollectionShelf;
 use crate::switch::{self, SpaceSurvey};
 use crate::view::ReadView;
-use crate::write::WriteTerms;
+use crate::write::ReadyBatch;
 use crate::{clock, erase, feed, fill, maintain, schema, sources, words, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
 pub(crate) struct CollectionHandle {
     palace: Arc<PalaceFile>,
-    name: CollectionName,
-    bound: Mutex<CollectionBinding>,
+    access: Arc<CollectionAccess>,
     /// The model recorded at the time of opening.
     model: IdentityState,
     metric: Metric,
-    declared: DeclaredEmbedder,
-    visibility: Visibility,
     writable: bool,
     wait: Duration,
     /// Set when a commit failed: the file is consistent, but this handle no longer knows what it holds.
     poisoned: AtomicBool,
-}
-
-/// The collection that a handle was opened on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CollectionBinding {
-    /// The generation of the palace's file that holds it.
-    generation: u64,
-    /// Its number there.
-    collection: i64,
 }
 
 impl CollectionHandle {
@@ -62,35 +53,13 @@ impl CollectionHandle {
         let model = opened.identity();
         Self {
             palace,
-            name: opened.name.clone(),
-            bound: Mutex::new(CollectionBinding {
-                generation,
-                collection: opened.collection,
-            }),
-            declared: how.declared_embedder(&model),
+            access: Arc::new(CollectionAccess::new(generation, opened, how)),
             model,
             metric: opened.metric,
-            visibility: Visibility::new(how.visible.clone()),
             writable: how.writable,
             wait: how.wait,
             poisoned: AtomicBool::new(false),
         }
-    }
-
-    /// Returns the collection in an open transaction; `NotFound` once it was dropped, even if another has its name now.
-    fn find_shelf(&self, connection: &Connection, generation: u64) -> Result<CollectionShelf> {
-        let shelf = CollectionShelf::find(connection, &self.name)?;
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        if bound.generation != generation {
-            // The file was replaced, by a restore for example; the handle continues on its new content.
-            *bound = CollectionBinding {
-                generation,
-                collection: shelf.collection,
-            };
-        } else if bound.collection != shelf.collection {
-            return Err(CollectionShelf::missing_error(&self.name));
-        }
-        Ok(shelf)
     }
 
     /// Runs `answer` in one read transaction.
@@ -102,12 +71,12 @@ impl CollectionHandle {
         let limits = CallLimits::new(self.wait, budget);
         limits.deadline.check()?;
         self.palace.read_within(limits, |opened| {
-            let shelf = self.find_shelf(opened.connection, opened.generation)?;
+            let shelf = self.access.find_shelf(opened.connection, opened.generation)?;
             answer(&ReadView {
                 connection: opened.connection,
                 palace: &self.palace,
                 shelf: &shelf,
-                visibility: &self.visibility,
+                visibility: self.access.visibility(),
                 deadline: limits.deadline,
             })
         })
@@ -133,21 +102,21 @@ impl CollectionHandle {
     ) -> Result<T> {
         self.check_writable()?;
         let done = self.palace.write_within(limits, |transaction, generation| {
-            let shelf = self.find_shelf(transaction, generation)?;
-            let projection = shelf.projection;
-            let answer = change(transaction, shelf)?;
-            // Asked while the tables are at hand; the merge itself follows in another transaction, after the
-            // caller's batch is durable.
-            Ok((answer, words::merge_is_due(transaction, projection)?))
+            self.access.change(transaction, generation, change)
         });
-        let (answer, due) = done.map_err(|WriteFailure { error, at_commit }| {
+        self.settle_write(done)
+    }
+
+    /// Returns the answer of a write that has ended, and does what is due after it.
+    fn settle_write<T>(&self, done: std::result::Result<SettledChange<T>, WriteFailure>) -> Result<T> {
+        let SettledChange { answer, merge_due } = done.map_err(|WriteFailure { error, at_commit }| {
             // Only a failed commit leaves the outcome unknown. Any other error was rolled back.
             if at_commit {
                 self.poisoned.store(true, Ordering::SeqCst);
             }
             error
         })?;
-        if due {
+        if merge_due {
             self.merge_words();
         }
         Ok(answer)
@@ -158,7 +127,7 @@ impl CollectionHandle {
         if !self.writable {
             let message = format!(
                 "the collection {:?} was opened for reading only",
-                self.name.as_str()
+                self.access.name().as_str()
             );
             return Err(Error::new(ErrorKind::Unsupported, message)
                 .with_hint("nothing was written; open it for writing"));
@@ -169,19 +138,11 @@ impl CollectionHandle {
         Ok(())
     }
 
-    fn write_terms(&self, deadline: BudgetDeadline) -> WriteTerms<'_> {
-        WriteTerms {
-            declared: &self.declared,
-            visibility: &self.visibility,
-            deadline,
-        }
-    }
-
     /// Merges small segments of words. The write itself is done, so a failure here is a warning, and the next
     /// writer tries again.
     fn merge_words(&self) {
         let merged = self.palace.write(self.wait, |transaction| {
-            let shelf = CollectionShelf::find(transaction, &self.name)?;
+            let shelf = CollectionShelf::find(transaction, self.access.name())?;
             words::merge_small(transaction, shelf.projection)
         });
         if let Err(WriteFailure { error, .. }) = merged {
@@ -190,7 +151,7 @@ impl CollectionHandle {
             self.palace.warn(
                 finding
                     .with_hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
-                    .in_collection(self.name.as_str()),
+                    .in_collection(self.access.name().as_str()),
             );
         }
     }
@@ -228,35 +189,28 @@ impl Collection for CollectionHandle {
         self.check_writable()?;
         let limits = CallLimits::new(self.wait, request.budget);
         limits.deadline.check()?;
-        let batch = request.writes;
-        let prepared = match write::prepare_batch(batch, self.metric, limits.deadline) {
+        let prepared = match write::prepare_batch(request.writes, self.metric, limits.deadline) {
             Ok(prepared) => prepared,
             // Of several defects the first in the batch is reported, and a wrong dimension, which only the
             // stored collection can tell, is one of them.
             Err(error) => {
                 self.read(|_, shelf| {
-                    loci_core::write::check_batch(batch, shelf.metric, shelf.space.dimension)
+                    loci_core::write::check_batch(request.writes, shelf.metric, shelf.space.dimension)
                 })?;
                 return Err(error);
             }
         };
-        // Hashing the batch is slow and needs no stored row, so it is done before the lock.
-        let keyed = request
-            .key
-            .map(|key| KeyedBatch::new(key, &self.visibility, batch));
-        self.write_within(limits, |transaction, shelf| {
-            let palace = self.palace.palace_id(transaction)?;
-            let terms = self.write_terms(limits.deadline);
-            write::apply_batch(
-                transaction,
-                palace,
-                shelf,
-                terms,
-                *request,
-                &prepared,
-                keyed.as_ref(),
-            )
-        })
+        let batch = ReadyBatch::new(request, prepared, self.access.visibility());
+        if let Some(line) = self.palace.writer_line()
+            && request.budget.is_none()
+        {
+            return self.apply_in_group(line, batch);
+        }
+        let done = self.palace.write_within(limits, |transaction, generation| {
+            self.access
+                .apply(&self.palace, transaction, generation, &batch, limits.deadline)
+        });
+        self.settle_write(done)
     }
 
     fn model(&self) -> IdentityState {
@@ -264,7 +218,7 @@ impl Collection for CollectionHandle {
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
-        if self.visibility.is_restricted() {
+        if self.access.visibility().is_restricted() {
             return Err(Visibility::whole_collection_error("naming the model"));
         }
         self.write(|transaction, mut shelf| {
@@ -282,7 +236,7 @@ impl Collection for CollectionHandle {
             }
             let note = format!(
                 "{why:?}: the embedder of {:?} is {identity} (was {before:?})",
-                self.name.as_str()
+                self.access.name().as_str()
             );
             schema::add_note(transaction, clock::now(), &note)?;
             space.record_embedder(transaction, identity)
@@ -290,8 +244,9 @@ impl Collection for CollectionHandle {
     }
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        let find = |lease: &crate::palace::ConnectionLease<'_>| self.find_shelf(lease, lease.generation());
-        let moment = ReadMoment::begin(&self.palace, &self.visibility, self.wait, find)?;
+        let find =
+            |lease: &crate::palace::ConnectionLease<'_>| self.access.find_shelf(lease, lease.generation());
+        let moment = ReadMoment::begin(&self.palace, self.access.visibility(), self.wait, find)?;
         Ok(Some(Box::new(moment)))
     }
 
@@ -319,7 +274,32 @@ impl Collection for CollectionHandle {
 impl CollectionHandle {
     /// Returns this handle if it sees every drawer: the sub-traits act on the collection as a whole.
     fn unrestricted(&self) -> Option<&Self> {
-        (!self.visibility.is_restricted()).then_some(self)
+        (!self.access.visibility().is_restricted()).then_some(self)
+    }
+}
+
+impl CollectionHandle {
+    /// Applies a batch together with those that other threads apply at the same time.
+    fn apply_in_group(&self, line: &WriterLine, batch: ReadyBatch<'_>) -> Result<Receipt> {
+        let unlimited = BudgetDeadline::default();
+        let done = match line.try_turn() {
+            // A writer alone copies nothing.
+            Some(turn) => self
+                .palace
+                .lead_group(&turn, self.wait, |transaction, generation| {
+                    self.access
+                        .apply(&self.palace, transaction, generation, &batch, unlimited)
+                }),
+            None => {
+                let (palace, access) = (Arc::clone(&self.palace), Arc::clone(&self.access));
+                let batch = batch.into_owned();
+                self.palace
+                    .write_in_line(line, self.wait, batch.size(), move |transaction, generation| {
+                        access.apply(&palace, transaction, generation, &batch, unlimited)
+                    })
+            }
+        };
+        self.settle_write(done)
     }
 }
 
@@ -340,7 +320,7 @@ impl EmbeddingSpaces for CollectionHandle {
             switch::take_step(transaction, &shelf, step, surveyed)?;
             Ok(switch::describe_spaces(&CollectionShelf::find(
                 transaction,
-                &self.name,
+                self.access.name(),
             )?))
         })
     }
@@ -377,7 +357,7 @@ impl SourceLedger for CollectionHandle {
                 transaction,
                 palace,
                 shelf,
-                self.write_terms(BudgetDeadline::default()),
+                self.access.terms(BudgetDeadline::default()),
                 drafts,
             )
         })
@@ -399,7 +379,7 @@ impl Maintenance for CollectionHandle {
         self.check_writable()?;
         // A missing palace must fail with `NotFound` before a lock file is created in its folder.
         self.read(|_, _| Ok(()))?;
-        maintain::run(&self.palace, &self.name, kind, self.wait)
+        maintain::run(&self.palace, self.access.name(), kind, self.wait)
     }
 
     fn choose_precision(&self, precision: QueryPrecision) -> Result<MaintenanceReport> {

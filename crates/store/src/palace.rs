@@ -2,35 +2,40 @@
 
 mod codes;
 mod family;
+mod group;
 mod lease;
+mod line;
 mod reading;
 mod warnings;
 mod word_segments;
+mod writing;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, PalaceFinding, Result};
 use loci_index::segment::SegmentHead;
-use rusqlite::{Connection, Transaction};
+use rusqlite::Connection;
 
-use crate::connection::{self, ConnectionOptions, LogAllowance};
-use crate::deadline::{BudgetDeadline, CallLimits};
+use crate::connection::{self, ConnectionOptions};
 use crate::disk;
-use crate::failure::{self, sqlite_error};
+use crate::failure::sqlite_error;
 use crate::vfs::InodeId;
 use crate::words::WordSegment;
-use crate::{clock, lost, mended, schema};
+use crate::{lost, mended, schema};
 
 pub(crate) use codes::SoundSegment;
 #[cfg(feature = "crash-points")]
 pub(crate) use codes::keep_codes_up_to;
 pub(crate) use family::exchanged_error;
 pub(crate) use lease::ConnectionLease;
+pub(crate) use line::WriterLine;
+use line::WriterQueue;
 use warnings::WarningList;
+pub(crate) use writing::WriteFailure;
 
 /// A palace file and the connections this process has to it.
 ///
@@ -51,7 +56,7 @@ pub(crate) struct PalaceFile {
     /// The exchanges of files that this process has noticed.
     exchanges: Mutex<Vec<PalaceFinding>>,
     /// Writers of this process queue here before they queue at the file.
-    writing: Mutex<()>,
+    writers: WriterQueue,
     state: Mutex<PoolState>,
 }
 
@@ -90,8 +95,16 @@ impl PalaceFile {
             last_write: Mutex::default(),
             parted: AtomicBool::new(false),
             exchanges: Mutex::default(),
-            writing: Mutex::default(),
+            writers: WriterQueue::default(),
             state: Mutex::default(),
+        }
+    }
+
+    /// Groups the writes of this process that wait at the same time.
+    pub(crate) fn grouping_writes(self) -> Self {
+        Self {
+            writers: WriterQueue::Grouping(WriterLine::default()),
+            ..self
         }
     }
 
@@ -205,86 +218,6 @@ impl PalaceFile {
         Ok(connection)
     }
 
-    /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.
-    pub(crate) fn write<T>(
-        &self,
-        wait: Duration,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> std::result::Result<T, WriteFailure> {
-        self.write_within(CallLimits::new(wait, None), |transaction, _| write(transaction))
-    }
-
-    /// As [`PalaceFile::write`], within the limits of a call; `write` also receives the generation of the file.
-    pub(crate) fn write_within<T>(
-        &self,
-        limits: CallLimits,
-        write: impl FnOnce(&Transaction<'_>, u64) -> Result<T>,
-    ) -> std::result::Result<T, WriteFailure> {
-        let _queue = self.queue_writer(limits.deadline)?;
-        let mut lease = self
-            .lease(limits.wait())
-            .map_err(|error| limits.explain_lock(error))?;
-        lease.watch_deadline(limits.deadline)?;
-        let (generation, wait) = (lease.generation, limits.wait());
-        let transaction = match connection::begin_write(&mut lease) {
-            Ok(transaction) => transaction,
-            Err(cause) if failure::is_busy(&cause) => {
-                return Err(limits
-                    .explain_lock(connection::locked_error(&self.file, wait, cause))
-                    .into());
-            }
-            Err(cause) => return Err(sqlite_error(cause).into()),
-        };
-        let before = transaction.total_changes();
-        let answer = write(&transaction, generation)?;
-        // The last point at which the call can still fail with nothing written.
-        limits.deadline.check()?;
-        if let Err(error) = self.confirm_before_commit(&transaction) {
-            // Rolled back, and not lent again: its files are not the palace's any more.
-            drop(transaction);
-            lease.discard();
-            return Err(error.into());
-        }
-        let newest = Self::find_last_write(&transaction)?;
-        let raised = LogAllowance::raise_for(&transaction, transaction.total_changes() - before)?;
-        crate::crash::point("before-commit");
-        let committed = transaction.commit();
-        crate::crash::point("after-commit");
-        if let Err(cause) = committed {
-            // The state of a connection is uncertain after a failed commit; a new one reads what is on disk.
-            lease.discard();
-            return Err(WriteFailure {
-                error: sqlite_error(cause),
-                at_commit: true,
-            });
-        }
-        if let Some(raised) = raised {
-            raised.restore(&lease);
-        }
-        if let Err(failure) = self.confirm_after_commit(&lease) {
-            lease.discard();
-            return Err(failure);
-        }
-        self.remember_write(newest);
-        Ok(answer)
-    }
-
-    /// Waits for the other writers of this process, but not past the deadline.
-    fn queue_writer(&self, deadline: BudgetDeadline) -> Result<MutexGuard<'_, ()>> {
-        if deadline.instant().is_none() {
-            return Ok(self.writing.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        // A standard mutex has no timed wait, so a caller with a budget polls.
-        loop {
-            match self.writing.try_lock() {
-                Ok(guard) => return Ok(guard),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => deadline.check()?,
-            }
-            clock::sleep(Duration::from_millis(1));
-        }
-    }
-
     /// Refuses every call after the palace was closed.
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::SeqCst) {
@@ -322,28 +255,6 @@ impl PalaceFile {
         state
             .sound
             .extend(found.map(|(segment, head)| (segment, Arc::new(SoundSegment::new(head)))));
-    }
-}
-
-/// The error of a failed write, and whether the commit itself failed.
-#[derive(Debug)]
-pub(crate) struct WriteFailure {
-    pub(crate) error: Error,
-    pub(crate) at_commit: bool,
-}
-
-impl From<Error> for WriteFailure {
-    fn from(error: Error) -> Self {
-        Self {
-            error,
-            at_commit: false,
-        }
-    }
-}
-
-impl From<WriteFailure> for Error {
-    fn from(failure: WriteFailure) -> Self {
-        failure.error
     }
 }
 

@@ -1,5 +1,7 @@
 //! Receipts of batches that were applied under an idempotency key, kept for a day in the same file as the drawers.
 
+use std::borrow::Cow;
+
 use loci_core::fingerprint::{erased_batch, feed_batch, key_conflict};
 use loci_core::{IdempotencyKey, Receipt, Result, Timestamp, Visibility, Write};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -29,8 +31,9 @@ const KEPT_FOR: i64 = 24 * 60 * 60 * 1_000_000;
 const PRUNED_AT_ONCE: i64 = 64;
 
 /// A batch that is applied under an idempotency key.
+#[derive(Debug)]
 pub(crate) struct KeyedBatch<'a> {
-    key: &'a IdempotencyKey,
+    key: Cow<'a, IdempotencyKey>,
     /// Separates callers who see different drawers: none may learn from a key what another has written.
     scope: Vec<u8>,
     batch: [u8; 32],
@@ -46,9 +49,18 @@ impl<'a> KeyedBatch<'a> {
             Vec::new()
         };
         Self {
-            key,
+            key: Cow::Borrowed(key),
             scope,
             batch: batch_hash(writes),
+        }
+    }
+
+    /// Returns the same with a key of its own.
+    pub(crate) fn into_owned(self) -> KeyedBatch<'static> {
+        KeyedBatch {
+            key: Cow::Owned(self.key.into_owned()),
+            scope: self.scope,
+            batch: self.batch,
         }
     }
 
@@ -85,11 +97,11 @@ impl<'a> KeyedBatch<'a> {
         // An erasure has removed the hash: whether this is the same batch cannot be told, and it must not bring back
         // what was erased.
         if batch.is_empty() {
-            return Err(erased_batch(self.key));
+            return Err(erased_batch(&self.key));
         }
         // A reused key is a mistake of the caller: the old receipt would claim that this batch was applied.
         if batch != self.batch {
-            return Err(key_conflict(self.key));
+            return Err(key_conflict(&self.key));
         }
         serde_json::from_str(&receipt).map(Some).map_err(|cause| {
             corrupt_error("a receipt kept for an idempotency key is damaged").caused_by(cause)

@@ -5,8 +5,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 pub use crate::disk::FileStep;
-use loci_core::Result;
+use loci_core::{PalaceRef, Result};
 use rusqlite::Connection;
+
+use crate::EmbeddedBackend;
 
 /// Registers the checking VFS over `base` and returns the name to open connections with.
 ///
@@ -55,4 +57,10 @@ pub fn keep_codes_up_to(bytes: usize) {
 /// Returns how many runs of pages were read past SQLite so far.
 pub fn runs_read() -> usize {
     crate::vfs::runs_read()
+}
+
+/// Returns how many writers of a palace stand in line, the one whose turn it is included, if `backend` groups writes.
+pub fn count_writers(backend: &EmbeddedBackend, palace: &PalaceRef) -> Result<usize> {
+    let palace = backend.open_palace(palace, false)?;
+    Ok(palace.writer_line().map_or(0, |line| line.count_writers()))
 }

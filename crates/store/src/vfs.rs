@@ -51,7 +51,7 @@ pub(crate) use family::{
     CUT_MEMORY, DIVIDED_FAMILY, EXCHANGED_FILE, FamilyBreach, find_breach, find_overwriting, is_overwritten,
 };
 pub(crate) use mark::{AdjacentLog, LogMark, LogVerdict};
-pub(crate) use native::is_memory_in_use;
+pub(crate) use native::{count_syncs, is_memory_in_use};
 pub(crate) use overflow::{PagePart, PartTrace};
 pub(crate) use page::{RESERVED, ROOM, correct_flipped_bit, is_content_sound, is_lock_page};
 #[cfg(feature = "crash-points")]

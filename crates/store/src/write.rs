@@ -1,11 +1,12 @@
 //! Applying a batch: rows, attributes, words, vectors, tombstones and sequence numbers in one transaction.
 
+mod batch;
 mod prepare;
 mod rows;
 
 use loci_core::{
-    ApplyRequest, DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId,
-    DrawerPatch, DrawerPlace, DrawerTwin, GetRequest, Receipt, Result, Visibility, Write,
+    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId, DrawerPatch,
+    DrawerPlace, DrawerTwin, GetRequest, Receipt, Result, Visibility, Write,
 };
 use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, Transaction, params};
@@ -14,11 +15,11 @@ use crate::attributes::{self, AttributeKeys};
 use crate::days::PausedCounting;
 use crate::deadline::BudgetDeadline;
 use crate::failure::sqlite_error;
-use crate::receipts::KeyedBatch;
 use crate::row::{self, StoredDrawer};
 use crate::shelf::CollectionShelf;
 use crate::{clock, feed, places, read, vectors, words};
 
+pub(crate) use batch::ReadyBatch;
 pub(crate) use prepare::{PreparedBatch, prepare_batch};
 pub(crate) use rows::{remove_drawer, renumber_drawer};
 
@@ -32,31 +33,27 @@ pub(crate) struct WriteTerms<'t> {
     pub(crate) deadline: BudgetDeadline,
 }
 
-/// Applies a prepared batch within one write transaction, unless it was already applied under its key.
+/// Applies a batch within one write transaction, unless it was already applied under its key.
 pub(crate) fn apply_batch(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
     shelf: CollectionShelf,
     terms: WriteTerms<'_>,
-    ApplyRequest {
-        writes: batch,
-        expects,
-        ..
-    }: ApplyRequest<'_>,
-    prepared: &PreparedBatch,
-    keyed: Option<&KeyedBatch<'_>>,
+    batch: &ReadyBatch<'_>,
 ) -> Result<Receipt> {
     let (collection, now) = (shelf.collection, clock::now());
+    let keyed = batch.keyed.as_ref();
     if let Some(keyed) = keyed
         && let Some(receipt) = keyed.find_receipt(transaction, collection, now)?
     {
         return Ok(receipt);
     }
     let mut work = BatchWork::begin(transaction, shelf, terms)?;
-    expects
+    batch
+        .expects
         .iter()
         .try_for_each(|expected| work.check_expected(expected))?;
-    work.apply(batch, prepared)?;
+    work.apply(&batch.writes, &batch.prepared)?;
     let receipt = work.take_receipt()?;
     if let Some(keyed) = keyed {
         keyed.store_receipt(transaction, collection, now, &receipt)?;

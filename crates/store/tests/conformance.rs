@@ -1,17 +1,21 @@
-//! The embedded store shows every case of the contract, without waivers.
+//! The embedded store shows every case of the contract, without waivers, whether or not it groups writes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loci_conformance::{BackendHarness, TestWorld};
+use libtest_mimic::Arguments;
+use loci_conformance::{BackendHarness, TestWorld, list_trials_under};
 use loci_core::{Backend, PalaceRef};
 use loci_store::EmbeddedBackend;
 use tempfile::TempDir;
 
-struct EmbeddedHarness;
+struct EmbeddedHarness {
+    make: fn() -> EmbeddedBackend,
+}
 
 struct Folder {
     root: TempDir,
+    make: fn() -> EmbeddedBackend,
     backend: Arc<EmbeddedBackend>,
 }
 
@@ -30,7 +34,8 @@ impl BackendHarness for EmbeddedHarness {
         let root = tempfile::tempdir().map_err(|error| error.to_string())?;
         Ok(Box::new(Folder {
             root,
-            backend: Arc::new(EmbeddedBackend::new()),
+            make: self.make,
+            backend: Arc::new((self.make)()),
         }))
     }
 }
@@ -49,10 +54,18 @@ impl TestWorld for Folder {
     }
 
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
-        Ok(Arc::new(EmbeddedBackend::new()))
+        Ok(Arc::new((self.make)()))
     }
 }
 
 fn main() {
-    loci_conformance::main(EmbeddedHarness, &[]);
+    let single = EmbeddedHarness {
+        make: EmbeddedBackend::new,
+    };
+    let grouping = EmbeddedHarness {
+        make: || EmbeddedBackend::new().grouping_writes(),
+    };
+    let mut trials = list_trials_under("", single, &[]);
+    trials.extend(list_trials_under("grouping::", grouping, &[]));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit()
 }

@@ -198,3 +198,6 @@ fn may_pass(kind: ErrorKind) -> bool {
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ const STYLE: &str = concat!(
     include_str!("../assets/style/base.css"),
     include_str!("../assets/style/frame.css"),
     include_str!("../assets/style/search.css"),
+    include_str!("../assets/style/timeline.css"),
     include_str!("../assets/style/source.css"),
     include_str!("../assets/style/views.css"),
     include_str!("../assets/style/acts.css"),

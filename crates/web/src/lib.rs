@@ -13,6 +13,7 @@ mod assets;
 mod context;
 mod host;
 mod jobs;
+mod offline;
 mod pages;
 pub mod parts;
 mod reply;
@@ -22,6 +23,7 @@ mod site;
 mod visit;
 
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
 pub use site::Site;

@@ -18,9 +18,9 @@ use crate::session::CommandSession;
 pub(crate) enum BackendSubcommand {
     /// Test whether a backend keeps the promises of the contract
     ///
-    /// Runs the conformance suite on scratch palaces, which are removed: in temporary folders, or on a server under
-    /// names that begin with loci-test-. Existing palaces are never touched. Promises of capabilities that the backend
-    /// does not advertise do not apply. Exits with 1 if a promise is broken.
+    /// Runs the conformance suite on scratch palaces: in temporary folders, which are removed, or on a server under names
+    /// that begin with loci-test-, whose collections are removed. Existing palaces are never touched. Promises of
+    /// capabilities that the backend does not advertise do not apply. Exits with 1 if a promise is broken.
     #[command(
         after_long_help = "Examples:\n  loci backend test embedded\n  loci backend test ./loci-backend-mine --only writes\n  \
         loci backend test 'postgres:///scratch' --json\n  loci backend test mine --only model --seed 7"

@@ -76,6 +76,8 @@ mod vanishing;
 mod waking;
 #[cfg(unix)]
 mod web;
+#[cfg(unix)]
+mod web_export;
 mod whose_words;
 
 use std::ffi::OsStr;

@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("web", &["core", "engine", "migrate"]),
     ("serve", &["core", "engine", "web"]),
     ("connect", &["core"]),
+    ("team", &["core"]),
     ("plugin", &["core"]),
     ("conformance", &["core", "plugin"]),
     ("testkit", &[]),
@@ -54,7 +55,17 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "core", "index", "store", "embed", "engine", "serve", "cli", "postgres", "web",
+            "core",
+            "index",
+            "store",
+            "embed",
+            "engine",
+            "serve",
+            "cli",
+            "postgres",
+            "plugin",
+            "conformance",
+            "web",
         ],
     ),
 ];

@@ -27,5 +27,6 @@ mod switching_writers;
 mod timeline;
 mod undo;
 mod vectors;
+mod visit;
 
 use scene::*;

@@ -21,6 +21,15 @@ use std::ffi::{CStr, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of times that this process has waited for the disk to store a file.
+static SYNCS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how often this process has waited for the disk to store a file.
+pub(crate) fn count_syncs() -> u64 {
+    SYNCS.load(Ordering::Relaxed)
+}
 
 /// Registers the layer, once per process.
 pub(super) fn register_native() -> Result<()> {

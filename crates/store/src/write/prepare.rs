@@ -17,6 +17,21 @@ pub(crate) struct PreparedBatch {
     pub(super) dimension: Option<usize>,
 }
 
+impl PreparedBatch {
+    /// Returns the bytes of its texts, words and vectors.
+    pub(super) fn size(&self) -> usize {
+        let sizes = self.filed.values().map(|(drawer, words)| {
+            drawer.document.as_ref().map_or(0, String::len)
+                + words.len()
+                + drawer
+                    .embedding
+                    .as_ref()
+                    .map_or(0, |vector| size_of_val(vector.as_slice()))
+        });
+        sizes.sum()
+    }
+}
+
 /// Checks a batch for a collection by `metric` and does its slow part: completing places and tokenising texts.
 pub(crate) fn prepare_batch(
     batch: &[Write],

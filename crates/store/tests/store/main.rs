@@ -18,6 +18,7 @@ mod duplicates;
 mod erase;
 mod exchanged;
 mod formats;
+mod grouping;
 mod log;
 mod many;
 mod mended;

@@ -75,6 +75,9 @@ fn contents(context: PageContext<'_>, overview: &OverviewReport, latest: &[Drawe
                 }
                 @if overview.wings.len() > WINGS { p.small { a href="/map" { "and " (overview.wings.len() - WINGS) " more" } } }
                 p.muted.small { (shown::count(drawers, "drawer")) " in " (shown::count(overview.wings.len() as u64, "wing")) }
+                @if context.may_write() && context.sees_whole() {
+                    p.small.home-acts { a href="/mine" { "Mine a folder" } " · " a href="/export" { "Export" } " · " a href="/wake-up" { "Wake-up" } }
+                }
             }
             section aria-labelledby="latest" {
                 div.row.apart { h2 #latest { "Filed last" } a href="/list?order=filed" { "All" } }
@@ -82,9 +85,6 @@ fn contents(context: PageContext<'_>, overview: &OverviewReport, latest: &[Drawe
             }
         }
         @for warning in &overview.info.warnings { (finding(warning)) }
-        @if context.may_write() && context.sees_whole() {
-            p.muted.small { a href="/mine" { "Mine a folder" } " · " a href="/export" { "Export" } " · " a href="/wake-up" { "Wake-up" } }
-        }
     }
 }
 

@@ -227,7 +227,7 @@ fn source_table(
         section aria-labelledby="sources" {
             h2 #sources { "Sources " span.muted { (shown::digits(sources.len() as u64)) } }
             div.scroll-x { table.table {
-                thead { tr { th scope="col" { "Source" } th.num scope="col" { "Drawers" } th.num scope="col" { "Size" } th scope="col" { "Newest" } } }
+                thead { tr { th scope="col" { "Source" } th.num scope="col" { "Drawers" } th.num.roomy scope="col" { "Size" } th scope="col" { "Newest" } } }
                 tbody {
                     @for (name, drawers, about) in &rows {
                         tr data-item {
@@ -236,7 +236,7 @@ fn source_table(
                                 None => span.muted { "without a source" },
                             } }
                             td.num { (shown::digits(*drawers)) }
-                            td.num.nowrap { @if let Some(bytes) = about.bytes { (shown::bytes(bytes)) } }
+                            td.num.roomy { @if let Some(bytes) = about.bytes { (shown::bytes(bytes)) } }
                             td { @if let Some(newest) = about.newest { (shown::day(newest)) } }
                         }
                     }

@@ -104,7 +104,7 @@ fn form(context: PageContext<'_>, selection: &ActSelection<'_>, preview: &ActPre
                 a href=(export_link(selection)) { "Export them" }
             }
             @if context.sees_whole() {
-                p.muted.small { "Deleted words stay in backups, and as bytes in the palace until it is compacted. "
+                p.muted.small { "Deleted words stay in backups, and some bytes of them in the palace. "
                     "Forgetting erases them everywhere, and cannot be undone." }
             }
         }

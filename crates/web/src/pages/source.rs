@@ -42,12 +42,15 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         (head::head(&report, source, &title))
         @for warning in &report.warnings { (finding(warning)) }
         @if let PassageAnchor::Drawer(id) = &request.anchor { (asked_place(&report, id)) }
-        div.passage #passage {
-            (pager(EARLIER, part.earlier().as_deref()))
-            (status())
-            @if part.pieces.is_empty() { p.empty { "Nothing is here any more: what stood behind this place was removed." } }
-            (part.render())
-            (pager(LATER, part.later().as_deref()))
+        @if part.pieces.is_empty() {
+            p.empty { "Nothing is here any more: what stood behind this place was removed. Go to the start or the end." }
+        } @else {
+            div.passage #passage {
+                (pager(EARLIER, part.earlier().as_deref()))
+                (status())
+                (part.render())
+                (pager(LATER, part.later().as_deref()))
+            }
         }
     };
     Ok(PageFrame::new(context, NavPage::Map, title.to_string()).render(&content))

@@ -13,6 +13,7 @@ mod doctor;
 mod jobs;
 mod machine;
 mod models;
+mod offline;
 mod reading;
 mod scene;
 mod source;

@@ -111,6 +111,11 @@ fn forged_forms(visitor: &RawVisitor, port: u16, secret: &str, into: &mut Vec<Fo
         &[400],
         own.clone().with("Sec-Fetch-Site", "same-origin"),
     );
+    forged_types(&own, into);
+}
+
+/// The same form under types that no form of ours has.
+fn forged_types(own: &Ask, into: &mut Vec<Forgery>) {
     for kind in [
         "text/plain",
         "multipart/form-data; boundary=x",
@@ -127,7 +132,7 @@ fn forged_forms(visitor: &RawVisitor, port: u16, secret: &str, into: &mut Vec<Fo
         &[415],
         own.clone().without("Content-Type"),
     );
-    let packed = own.with("Content-Encoding", "gzip");
+    let packed = own.clone().with("Content-Encoding", "gzip");
     forge(into, "a packed form", &[415], packed);
 }
 

@@ -133,6 +133,9 @@ fn list_map_and_timeline_lead_to_drawers() {
     page.expect_load(|page| page.click_named("nav a", "Timeline"));
     check_page(&page);
     page.goto(&scene.server.url("/timeline?year=2026"));
+    let shades = "[...new Set([...document.querySelectorAll('.day-cell')].map(day => getComputedStyle(day).backgroundColor))].length";
+    let shades = page.eval(shades).as_u64().unwrap();
+    assert!(shades >= 3, "{shades}: days are darker the more was said on them");
     page.expect_load(|page| page.click("main a[href*='day=2026-03-04']"));
     check_page(&page);
     page.expect_load(|page| page.click_named("a.words", "Casa do Beco"));

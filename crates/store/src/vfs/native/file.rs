@@ -125,6 +125,7 @@ impl NativeFile {
 
     /// Waits until the content is on disk, and for a new file also its name.
     fn sync_content(&mut self) -> c_int {
+        super::SYNCS.fetch_add(1, Ordering::Relaxed);
         if self.file.sync_data().is_err() {
             return ffi::SQLITE_IOERR_FSYNC;
         }

@@ -40,6 +40,18 @@ struct KeyFacet {
     more: usize,
 }
 
+impl KeyFacet {
+    /// Returns a value as the narrow list shows it: of the path of a source its end, which tells it from others.
+    fn short_name<'a>(&self, value: &'a str) -> &'a str {
+        let starts = value.rmatch_indices('/').map(|(at, _)| at + 1);
+        let start = starts.filter(|start| *start < value.len()).nth(1);
+        match start {
+            Some(start) if self.field == FacetKey::Source.name() => value.get(start..).unwrap_or(value),
+            _ => value,
+        }
+    }
+}
+
 /// A year and its drawers.
 #[derive(Debug)]
 struct YearFacet {
@@ -98,7 +110,7 @@ impl FacetList {
                                     @let chosen = fields.value(facet.field) == Some(value.as_str());
                                     li {
                                         a href=(narrow(facet.field).with(facet.field, value).href()) aria-current=[chosen.then_some("true")]
-                                            title=(shown::plain_name(value)) { (shown::name(value)) }
+                                            title=(shown::plain_name(value)) { (shown::name(facet.short_name(value))) }
                                         span.num { (shown::digits(*drawers)) }
                                     }
                                 }

@@ -9,6 +9,9 @@ use crate::context::PageContext;
 use crate::parts::findings::finding;
 use crate::parts::{scope_form, shown};
 
+/// The codes of findings that the verdict shows in its own words.
+const SAID_ABOVE: [&str; 2] = ["unknown_words", "unlikely_answer"];
+
 /// Shows the line above the hits, and notes about the answer.
 pub(super) fn summary(report: &SearchReport, shown_before: usize, page: usize) -> Markup {
     html! {
@@ -23,7 +26,7 @@ pub(super) fn summary(report: &SearchReport, shown_before: usize, page: usize) -
             @if report.tool_output_left_out > 0 && report.hits.len() < page {
                 p { (drawers(report.tool_output_left_out)) " of tool output not searched; tick “Tool output, too” to include them." }
             }
-            @for warning in &report.warnings { (finding(warning)) }
+            @for warning in report.warnings.iter().filter(|warning| !SAID_ABOVE.contains(&warning.code.as_str())) { (finding(warning)) }
             (show_plan(report))
         }
     }
@@ -33,7 +36,7 @@ fn show_verdict(verdict: &SearchVerdict, report: &SearchReport) -> Markup {
     let by_words = report.hits.iter().any(|hit| hit.why.lexical.is_some());
     html! {
         @if !report.hits.is_empty() && !verdict.speaks_for_answer() {
-            p.warning { "Nothing found speaks for an answer; these are the nearest." }
+            p.warning { "Nothing found speaks for an answer; these are the nearest. Other words may find more." }
         } @else if !report.hits.is_empty() && !by_words && report.legs.lexical.ran {
             p { "No drawer contains these words; these are the nearest by meaning." }
         }

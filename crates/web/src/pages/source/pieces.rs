@@ -249,3 +249,22 @@ impl PieceWriter<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_stands_around_a_label_or_gives_way_to_it() {
+        let token = |range| SyntaxToken { range, class: "tn" };
+        let label = |range| LabelMark {
+            range,
+            meaning: String::new(),
+        };
+        let labels = [label(10..20), label(30..40)];
+        let tokens = [2..5, 5..11, 12..15, 20..30, 28..42, 30..40, 33..50, 50..60].map(token);
+        let kept = keep_labels_whole(tokens.to_vec(), &labels);
+        let kept: Vec<Range<usize>> = kept.into_iter().map(|token| token.range).collect();
+        assert_eq!(kept, [2..5, 20..30, 28..42, 30..40, 50..60]);
+    }
+}

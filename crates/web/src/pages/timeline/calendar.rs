@@ -128,11 +128,11 @@ fn show_day(fields: &PageFields, counts: &DayCounts, scale: &HeatScale, day: Opt
     let drawers = counts.of_day(day);
     let class = scale.class_of(drawers);
     if drawers == 0 {
-        return html! { td { span.day-cell class=(class) { (day.day()) } } };
+        return html! { td { span class={ "day-cell " (class) } { (day.day()) } } };
     }
     let label = format!("{}: {}", day_in_words(day), shown::count(drawers, "drawer"));
     let link = timeline_link(fields).with("day", day.to_string());
-    html! { td { a.day-cell class=(class) href=(link.href()) aria-label=(label) title=(label) { (day.day()) } } }
+    html! { td { a class={ "day-cell " (class) } href=(link.href()) aria-label=(label) title=(label) { (day.day()) } } }
 }
 
 /// Returns the address of the list of a month. A list is bounded by the time said, so there is none by the time filed.
@@ -161,7 +161,7 @@ fn legend(scale: &HeatScale) -> Markup {
                 li { span.swatch.level-0 aria-hidden="true" {} "0" }
                 @for (first, last) in ranges {
                     li {
-                        span.swatch class=(scale.class_of(first)) aria-hidden="true" {}
+                        span class={ "swatch " (scale.class_of(first)) } aria-hidden="true" {}
                         (shown::digits(first)) @if last > first { "–" (shown::digits(last)) }
                     }
                 }
