@@ -6,10 +6,10 @@ use loci_core::{Error, ErrorKind, Result};
 use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult};
-use crate::jobs::{JobHandle, JobNumber, JobOutcome, JobPlan, JobProgress, JobState, JobView};
+use crate::jobs::{JobHandle, JobOutcome, JobPlan, JobProgress, JobState, JobView};
 use crate::parts::buttons::button_form;
 use crate::parts::frame::{NavPage, PageFrame};
-use crate::parts::links::PageLink;
+use crate::parts::links::{PageLink, job_link};
 use crate::parts::shown;
 use crate::reply::PageReply;
 use crate::request::PageFields;
@@ -70,11 +70,6 @@ pub(crate) fn start_job(
         None => context.jobs().start(plan, context.now(), run)?,
     };
     Ok(PageReply::see_other(job_link(number)))
-}
-
-/// The address of a job.
-pub(crate) fn job_link(number: JobNumber) -> String {
-    PageLink::to("/job").with("number", number.to_string()).href()
 }
 
 /// Links to the jobs that are running.

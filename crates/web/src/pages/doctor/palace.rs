@@ -9,9 +9,9 @@ use maud::{Markup, html};
 use super::VERIFY;
 use crate::context::PageContext;
 use crate::pages::embedder::spaces;
-use crate::pages::job::job_link;
 use crate::parts::buttons::button_form;
 use crate::parts::findings::finding;
+use crate::parts::links::job_link;
 use crate::parts::shown;
 
 /// What can be said of a palace without reading its drawers.
