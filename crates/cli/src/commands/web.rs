@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use self::host::OwnMachine;
 use super::mcp::wing_named;
-use crate::args::GlobalArgs;
 use crate::environment::ProcessEnvironment;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::output::TerminalOutput;
