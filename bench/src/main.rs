@@ -6,6 +6,7 @@ mod eval;
 mod lists;
 mod measure;
 mod mine;
+mod pages;
 mod postgres;
 mod scan;
 mod search;
@@ -98,6 +99,8 @@ enum BenchCommand {
     },
     /// What mining costs, by the real binary.
     Mine(mine::MineBenchOptions),
+    /// What the pages of a palace cost, and how large they are.
+    Pages(pages::PagesBenchOptions),
     /// Palaces in a Postgres server beside the embedded store.
     Postgres(postgres::PostgresBenchOptions),
     /// How well the product finds the evidence on sets with known answers.
@@ -140,6 +143,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         BenchCommand::Mine(options) => {
             let figures = mine::run(&options)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        BenchCommand::Pages(options) => {
+            let figures = pages::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         BenchCommand::Postgres(options) => {

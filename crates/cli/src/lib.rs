@@ -12,6 +12,7 @@ mod escape;
 mod help;
 mod hook;
 mod input;
+mod interrupts;
 mod opened;
 mod output;
 mod page;

@@ -19,6 +19,14 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "WING")]
     wing: Option<String>,
 
+    #[command(flatten)]
+    narrowing: ScopeNarrowing,
+}
+
+/// The options that choose drawers wherever they are filed, for commands that take wings in another way.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Scope")]
+pub(crate) struct ScopeNarrowing {
     /// Only drawers in this room
     #[arg(long, value_name = "ROOM")]
     room: Option<String>,
@@ -63,12 +71,19 @@ impl ScopeArgs {
 
     /// Builds the scope, with times like `yesterday` counted from `at`.
     pub(crate) fn build_scope_at(&self, at: Timestamp) -> Result<DrawerScope> {
+        self.narrowing.build_scope(self.wing.as_deref(), at)
+    }
+}
+
+impl ScopeNarrowing {
+    /// Builds the scope within a wing, or within all of them.
+    pub(crate) fn build_scope(&self, wing: Option<&str>, at: Timestamp) -> Result<DrawerScope> {
         if self.contains.as_deref() == Some("") {
             return Err(Error::invalid("--contains needs a text to look for")
                 .with_hint("nothing was done; leave --contains out to select drawers with any text"));
         }
         let fields = ScopeFields {
-            wing: self.wing.clone(),
+            wing: wing.map(str::to_owned),
             room: self.room.clone(),
             source: None,
             speaker: self.speaker.clone(),
@@ -83,6 +98,28 @@ impl ScopeArgs {
             source: source.map(source_names).unwrap_or_default(),
             ..fields.parse(at)?
         })
+    }
+
+    /// Lists the options that were given, with their values.
+    pub(crate) fn list_given(&self) -> Vec<(&'static str, String)> {
+        let source = self.source.as_ref();
+        let options = [
+            ("room", self.room.clone()),
+            (
+                "source",
+                source.map(|source| source.to_string_lossy().into_owned()),
+            ),
+            ("speaker", self.speaker.clone()),
+            ("kind", self.kind.clone()),
+            ("since", self.since.clone()),
+            ("before", self.before.clone()),
+            ("where", self.filter.clone()),
+            ("contains", self.contains.clone()),
+        ];
+        let given = options.into_iter();
+        given
+            .filter_map(|(option, value)| Some((option, value?)))
+            .collect()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use loci_core::Result;
+use loci_core::{Error, ErrorKind, Result};
 
 use crate::errors;
 
@@ -15,6 +15,8 @@ pub(crate) struct OutputFile {
     place: PathBuf,
     /// The unfinished file; `None` once it is in its place, or where the place is a device and written directly.
     partial: Option<PathBuf>,
+    /// Whether a file that is already at the place stays.
+    is_new: bool,
 }
 
 impl OutputFile {
@@ -26,6 +28,16 @@ impl OutputFile {
     /// The same for a file that only its owner may read.
     pub(crate) fn create_private(place: &Path) -> Result<Self> {
         Self::create_with(place, 0o600)
+    }
+
+    /// The same for a place where no file may be yet, nor when this one is finished.
+    pub(crate) fn create_new_private(place: &Path) -> Result<Self> {
+        if place.is_file() {
+            return Err(existing_file(place));
+        }
+        let mut created = Self::create_private(place)?;
+        created.is_new = true;
+        Ok(created)
     }
 
     fn create_with(place: &Path, mode: u32) -> Result<Self> {
@@ -49,15 +61,19 @@ impl OutputFile {
             writer: BufWriter::with_capacity(1 << 16, file.map_err(wrong)?),
             place,
             partial,
+            is_new: false,
         })
     }
 
     /// Writes one line.
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
-        let written = self
-            .writer
-            .write_all(text.as_bytes())
-            .and_then(|()| self.writer.write_all(b"\n"));
+        self.text(text)?;
+        self.text("\n")
+    }
+
+    /// Writes a text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        let written = self.writer.write_all(text.as_bytes());
         written.map_err(|cause| errors::io_error(format!("cannot write {}", self.place.display()), cause))
     }
 
@@ -66,19 +82,38 @@ impl OutputFile {
         let wrong = |cause| errors::io_error(format!("cannot write {}", self.place.display()), cause);
         self.writer.flush().map_err(wrong)?;
         if let Some(partial) = self.partial.take() {
-            let moved = self
-                .writer
-                .get_ref()
-                .sync_all()
-                .and_then(|()| fs::rename(&partial, &self.place));
+            let synced = self.writer.get_ref().sync_all();
+            let moved = synced.and_then(|()| self.put_in_place(&partial));
             if let Err(cause) = moved {
                 self.partial = Some(partial);
-                return Err(wrong(cause));
+                return Err(match cause.kind() {
+                    io::ErrorKind::AlreadyExists => existing_file(&self.place),
+                    _ => wrong(cause),
+                });
             }
             sync_folder(&self.place);
         }
         Ok(self.place.clone())
     }
+
+    fn put_in_place(&self, partial: &Path) -> io::Result<()> {
+        if !self.is_new {
+            return fs::rename(partial, &self.place);
+        }
+        // A link never replaces a file, also not one that was made while this one was written.
+        match fs::hard_link(partial, &self.place) {
+            Ok(()) => fs::remove_file(partial),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(cause),
+            // Not every disk has links.
+            Err(_) if self.place.exists() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(partial, &self.place),
+        }
+    }
+}
+
+fn existing_file(place: &Path) -> Error {
+    Error::new(ErrorKind::Conflict, format!("{} already exists", place.display()))
+        .with_hint("nothing was written; name another file, or replace this one with --force")
 }
 
 impl Drop for OutputFile {
@@ -126,6 +161,22 @@ mod tests {
         target.finish().unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "new\n");
         assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn a_new_file_never_replaces_another_not_even_one_made_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        let mut target = OutputFile::create_new_private(&place).unwrap();
+        target.text("mine").unwrap();
+        fs::write(&place, "theirs").unwrap();
+        assert_eq!(target.finish().unwrap_err().kind(), ErrorKind::Conflict);
+        assert!(OutputFile::create_new_private(&place).is_err());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "theirs");
+        assert_eq!(names(folder.path()), ["out"]);
+        let other = folder.path().join("other");
+        OutputFile::create_new_private(&other).unwrap().finish().unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_core::{Backend, PalaceRef};
 use loci_plugin::{PluginBackend, PluginOptions};
 
 use crate::{BackendHarness, TempFolder, TestWorld};
+
+/// The time for a hello in cases that are not about it.
+const PATIENT_HELLO: Duration = Duration::from_secs(60);
 
 /// Makes worlds for the backend in an executable.
 #[derive(Debug)]
@@ -44,8 +48,13 @@ struct ProgramWorld {
 fn start_program(program: &PathBuf, arguments: &[String]) -> Result<PluginBackend, String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_prefix("loci-backend-").unwrap_or(&name);
-    PluginBackend::start(name, program, arguments.to_vec(), PluginOptions::default())
-        .map_err(|error| error.to_string())
+    let options = PluginOptions {
+        // One case is about the hello and its time; all others start programs too, and on a machine under load they
+        // must not fail for that.
+        hello_time: PATIENT_HELLO,
+        ..PluginOptions::default()
+    };
+    PluginBackend::start(name, program, arguments.to_vec(), options).map_err(|error| error.to_string())
 }
 
 impl BackendHarness for ProgramHarness {

@@ -1,6 +1,7 @@
 //! Changes: the drawers filed, changed or removed since a cursor, or before one.
 
 mod newest;
+mod visible;
 
 use loci_core::{
     ChangeKind, ChangePage, CollectionExt, CollectionReader, Cursor, DrawerChange, DrawerId, GetRequest,
@@ -10,6 +11,7 @@ use loci_core::{
 use crate::palace::{Palace, PalaceSession};
 use crate::view::DrawerView;
 use newest::find_newest;
+use visible::with_visible_feed;
 
 /// A change, and its drawer as it is now.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,10 +41,11 @@ impl Palace {
         self.read(|session| session.collection().require_feed()?.changes_since(since, limit))
     }
 
-    /// Reads at most `limit` changes after `since` with their drawers, oldest first.
+    /// Reads at most `limit` changes after `since` with their drawers, oldest first. A caller that sees some wings only
+    /// gets the changes of their drawers, without removals.
     pub fn read_changes(&self, since: Cursor, limit: usize) -> Result<ChangesReport> {
         self.read(|session| {
-            let page = session.collection().require_feed()?.changes_since(since, limit)?;
+            let page = with_visible_feed(session, |changes_since| changes_since(since, limit))?;
             Ok(ChangesReport {
                 has_earlier: since > Cursor::default(),
                 has_later: page.changes.len() >= limit,
@@ -53,15 +56,15 @@ impl Palace {
     }
 
     /// Reads the newest `limit` changes with their drawers, oldest first; with `before`, the newest of those with a
-    /// smaller sequence number. The cost does not grow with the number of changes before them.
+    /// smaller sequence number. The cost does not grow with the number of changes before them. For a caller that sees
+    /// some wings only, see [`Palace::read_changes`].
     pub fn read_newest_changes(&self, before: Option<Cursor>, limit: usize) -> Result<ChangesReport> {
         self.read(|session| {
-            let feed = session.collection().require_feed()?;
             // By the collection and not by the moment: a change after the moment must not be skipped by the cursor.
             let newest = session.collection().info()?.seq;
             let end = before.map_or(newest.0, |before| before.0.saturating_sub(1));
-            let found = find_newest(end, limit, before.is_none(), &mut |since, limit| {
-                feed.changes_since(since, limit)
+            let found = with_visible_feed(session, |changes_since| {
+                find_newest(end, limit, before.is_none(), changes_since)
             })?;
             Ok(ChangesReport {
                 next: found

@@ -34,6 +34,37 @@ pub(crate) struct MatchedDrawers {
     pub(crate) warnings: Vec<PalaceFinding>,
 }
 
+/// The ids of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AskedIds<'a> {
+    /// Ids, or unambiguous prefixes of ids.
+    Short(&'a [DrawerId]),
+    /// Ids and nothing else.
+    Whole(&'a [DrawerId]),
+}
+
+impl<'a> AskedIds<'a> {
+    pub(crate) fn new(ids: &'a [DrawerId], whole_ids: bool) -> Self {
+        if whole_ids {
+            Self::Whole(ids)
+        } else {
+            Self::Short(ids)
+        }
+    }
+
+    /// Returns the ids they stand for; `None` if none were given.
+    fn resolve(self, reader: &dyn CollectionReader) -> Result<Option<Vec<DrawerId>>> {
+        let ids = match self {
+            Self::Whole(ids) => ids.to_vec(),
+            Self::Short(ids) => ids
+                .iter()
+                .map(|id| Ok(resolve_id(reader, id)?.unwrap_or_else(|| id.clone())))
+                .collect::<Result<_>>()?,
+        };
+        Ok(Some(ids).filter(|ids| !ids.is_empty()))
+    }
+}
+
 /// Returns the ids that a dry run lists.
 pub(crate) fn sample_ids(found: &[DrawerId]) -> Vec<DrawerId> {
     found.iter().take(SAMPLE).cloned().collect()
@@ -44,6 +75,8 @@ pub(crate) fn sample_ids(found: &[DrawerId]) -> Vec<DrawerId> {
 pub struct DeleteRequest {
     /// Their ids or prefixes of ids; if empty, all drawers of the scope.
     pub ids: Vec<DrawerId>,
+    /// Takes no id for the beginning of another: a drawer that is gone is missing, and no other stands in for it.
+    pub whole_ids: bool,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
     /// The exact number of drawers that must match; otherwise nothing is removed.
@@ -72,7 +105,7 @@ pub struct DeleteReport {
 
 impl Palace {
     /// Finds the drawers with these ids or of this scope, at one moment.
-    pub(crate) fn match_drawers(&self, ids: &[DrawerId], scope: &DrawerScope) -> Result<MatchedDrawers> {
+    pub(crate) fn match_drawers(&self, ids: AskedIds<'_>, scope: &DrawerScope) -> Result<MatchedDrawers> {
         self.read(|session| {
             let (found, missing) = find_drawers(session.reader(), ids, scope)?;
             let warnings = if found.is_empty() {
@@ -109,7 +142,7 @@ impl Palace {
             found,
             missing,
             warnings,
-        } = self.match_drawers(&request.ids, &request.scope)?;
+        } = self.match_drawers(AskedIds::new(&request.ids, request.whole_ids), &request.scope)?;
         let report = DeleteReport {
             matched: found.len() as u64,
             deleted: 0,
@@ -173,22 +206,17 @@ fn list_all_ids(reader: &dyn CollectionReader) -> Result<Vec<DrawerId>> {
 /// drawer has.
 pub(crate) fn find_drawers(
     reader: &dyn CollectionReader,
-    ids: &[DrawerId],
+    ids: AskedIds<'_>,
     scope: &DrawerScope,
 ) -> Result<(Vec<DrawerId>, Vec<DrawerId>)> {
     let condition = scope.resolve(reader)?;
-    let mut request = GetRequest {
+    let request = GetRequest {
+        ids: ids.resolve(reader)?,
         filter: condition.filter,
         document: condition.document,
         include: DrawerFields::NOTHING,
         ..GetRequest::default()
     };
-    if !ids.is_empty() {
-        let whole = ids
-            .iter()
-            .map(|id| Ok(resolve_id(reader, id)?.unwrap_or_else(|| id.clone())));
-        request.ids = Some(whole.collect::<Result<_>>()?);
-    }
     let found = if request.ids.is_none() && request.filter.is_all() && request.document.is_all() {
         list_all_ids(reader)?
     } else {

@@ -86,10 +86,10 @@ impl Palace {
         if let Some(topic) = &request.topic {
             metadata.insert("topic", topic.clone());
         }
-        let note = file_words(self, &|reader, guard| {
+        let (note, _) = file_words(self, &|reader, guard| {
             let draft = NewDrawer {
                 metadata: metadata.clone(),
-                provenance: Some(note_provenance(self, request.by.as_deref())),
+                provenance: Some(note_provenance(self, request.by.as_deref(), false)),
                 place: DrawerPlace {
                     wing: Some(diary_wing(self, reader, wing.as_deref(), &agent)?),
                     room: Some(DIARY.into()),

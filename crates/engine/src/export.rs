@@ -1,8 +1,8 @@
 //! Export: every drawer as one line of JSON, in id order.
 
 use loci_core::{
-    Capability, Collection, CollectionInfo, CollectionName, CollectionReader, DrawerCondition, DrawerFields,
-    DrawerId, Error, ErrorKind, PalaceFinding,
+    Capability, Collection, CollectionInfo, CollectionName, CollectionReader, Drawer, DrawerCondition,
+    DrawerFields, DrawerId, Error, ErrorKind, FindingSeverity, GetRequest, PalaceFinding,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,9 @@ use crate::{CollectionWalk, deletions, line};
 /// The drawers to export.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExportRequest {
-    /// The drawers to export.
+    /// The whole ids of the drawers to export; if empty, all drawers of the scope.
+    pub ids: Vec<DrawerId>,
+    /// Only drawers of this scope.
     pub scope: DrawerScope,
     /// Whether to include their exact vectors.
     pub embeddings: bool,
@@ -68,7 +70,7 @@ impl Palace {
             whole.damaged.extend(part.damaged);
             whole.warnings.extend(part.warnings);
         }
-        if whole.drawers > 0 {
+        if whole.drawers > 0 && request.ids.is_empty() {
             // A name that one collection lacks is not a mistake if another has it.
             whole.warnings.clear();
         }
@@ -102,11 +104,18 @@ impl Palace {
                 reader: session.reader(),
                 ledger: Some(session.collection()),
             };
-            let written = export_matching(source, &name, condition.clone(), request.embeddings, sink);
+            let written = if request.ids.is_empty() {
+                export_matching(source, &name, condition.clone(), request.embeddings, sink)
+            } else {
+                export_chosen(source, &name, request, condition.clone(), sink)
+            };
             let mut report = match written {
                 Ok(report) => report,
                 Err(stopped) => return Ok(Err(stopped)),
             };
+            if !request.ids.is_empty() {
+                return Ok(Ok(report));
+            }
             let missing = find_missing(session.reader(), &condition, &before, &report)?;
             report.damaged.extend(missing);
             unknown(report).map(Ok)
@@ -127,7 +136,7 @@ impl Palace {
             header.palace = self.palace_id()?.map(|id| id.to_string());
         }
         let mut headers = Vec::new();
-        if request.scope.asks_nothing() {
+        if request.ids.is_empty() && request.scope.asks_nothing() {
             deletions::visit_records(collection, &mut |page| {
                 headers.push(line::ExportHeader {
                     palace: self.palace_id()?.map(|id| id.to_string()),
@@ -148,7 +157,7 @@ impl Palace {
 }
 
 /// Compares the number of drawers written with the number stored, unless that changed meanwhile.
-fn find_missing(
+pub(crate) fn find_missing(
     reader: &dyn CollectionReader,
     condition: &DrawerCondition,
     before: &CollectionInfo,
@@ -232,31 +241,7 @@ fn export_matching<E: From<Error>>(
     let mut report = ExportReport::default();
     let mut walk = CollectionWalk::matching(source.reader, include, filter, document);
     for drawer in walk.by_ref() {
-        let drawer = drawer?;
-        // JSON has no NaN or infinity; the line is written without such a vector.
-        let mut damage = drawer.damage.clone();
-        if drawer
-            .embedding
-            .as_ref()
-            .is_some_and(|vector| !line::is_finite(vector))
-        {
-            damage.push("its vector holds values that are not numbers and was omitted".to_owned());
-        }
-        let id = drawer.id.clone();
-        let seals = match source.ledger {
-            Some(collection) => read_whole_spans(collection, &drawer)?,
-            None => Vec::new(),
-        };
-        sink(&line::write_line(name, drawer, seals, embeddings))?;
-        report.drawers += 1;
-        report
-            .damaged
-            .extend(damage.into_iter().map(|message| ExportDamage {
-                collection: name.clone(),
-                id: Some(id.clone()),
-                written: true,
-                message,
-            }));
+        export_drawer(source, name, drawer?, embeddings, sink, &mut report)?;
     }
     report
         .damaged
@@ -267,4 +252,85 @@ fn export_matching<E: From<Error>>(
             message: left.message.clone(),
         }));
     Ok(report)
+}
+
+/// Passes the lines of chosen drawers to `sink`, in the order in which they were chosen.
+fn export_chosen<E: From<Error>>(
+    source: ExportSource<'_>,
+    name: &CollectionName,
+    request: &ExportRequest,
+    DrawerCondition { filter, document }: DrawerCondition,
+    sink: &mut dyn FnMut(&str) -> Result<(), E>,
+) -> Result<ExportReport, E> {
+    let include = DrawerFields {
+        embedding: request.embeddings,
+        ..DrawerFields::EVERYTHING
+    };
+    let mut report = ExportReport::default();
+    for id in &request.ids {
+        // One at a time, so that damage of one keeps no other from being written.
+        let read = source.reader.get(&GetRequest {
+            filter: filter.clone(),
+            document: document.clone(),
+            include,
+            ..GetRequest::by_ids([id.clone()])
+        });
+        let found = match read {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                report.damaged.push(ExportDamage {
+                    collection: name.clone(),
+                    id: Some(id.clone()),
+                    written: false,
+                    message: format!("the drawer {:?} cannot be read: {error}", id.as_str()),
+                });
+                continue;
+            }
+            found => found?,
+        };
+        if found.is_empty() {
+            let message = format!("no drawer has the id {:?} any more", id.as_str());
+            let finding = PalaceFinding::new("missing_drawer", FindingSeverity::Warning, message);
+            report.warnings.push(finding);
+        }
+        for drawer in found {
+            export_drawer(source, name, drawer, request.embeddings, sink, &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+/// Passes the line of one drawer to `sink`.
+fn export_drawer<E: From<Error>>(
+    source: ExportSource<'_>,
+    name: &CollectionName,
+    drawer: Drawer,
+    embeddings: bool,
+    sink: &mut dyn FnMut(&str) -> Result<(), E>,
+    report: &mut ExportReport,
+) -> Result<(), E> {
+    // JSON has no NaN or infinity; the line is written without such a vector.
+    let mut damage = drawer.damage.clone();
+    if drawer
+        .embedding
+        .as_ref()
+        .is_some_and(|vector| !line::is_finite(vector))
+    {
+        damage.push("its vector holds values that are not numbers and was omitted".to_owned());
+    }
+    let id = drawer.id.clone();
+    let seals = match source.ledger {
+        Some(collection) => read_whole_spans(collection, &drawer)?,
+        None => Vec::new(),
+    };
+    sink(&line::write_line(name, drawer, seals, embeddings))?;
+    report.drawers += 1;
+    report
+        .damaged
+        .extend(damage.into_iter().map(|message| ExportDamage {
+            collection: name.clone(),
+            id: Some(id.clone()),
+            written: true,
+            message,
+        }));
+    Ok(())
 }

@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::delete::{
-    RemovalDepth, check_expected_count, find_drawers, remove_drawers, sample_ids, unlisted_finding,
+    AskedIds, RemovalDepth, check_expected_count, find_drawers, remove_drawers, sample_ids, unlisted_finding,
 };
 use crate::palace::{Palace, PalaceAddress};
 use crate::seal::collect_unused;
-use crate::undo::RemovalMemory;
+use crate::undo::{RemovalMemory, begin_erasure};
 use crate::view::DrawerScope;
 
 /// The number of ids that are looked for in a copy at once.
@@ -26,6 +26,8 @@ const PAGE: usize = 512;
 pub struct ForgetRequest {
     /// Their ids or prefixes of ids; if empty, all drawers of the scope.
     pub ids: Vec<DrawerId>,
+    /// Takes no id for the beginning of another: a drawer that is gone is missing, and no other stands in for it.
+    pub whole_ids: bool,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
     /// The exact number of drawers of the palace that must match; otherwise nothing is removed.
@@ -171,7 +173,7 @@ impl Palace {
         if request.finish {
             return Ok((Vec::new(), ForgetReport::default()));
         }
-        let matched = self.match_drawers(&request.ids, &request.scope)?;
+        let matched = self.match_drawers(AskedIds::new(&request.ids, request.whole_ids), &request.scope)?;
         let report = ForgetReport {
             matched: matched.found.len() as u64,
             missing: matched.missing,
@@ -197,7 +199,7 @@ impl Palace {
         if !is_due {
             return Ok(ForgottenHere::default());
         }
-        eraser.begin()?;
+        begin_erasure(collection.as_ref())?;
         let removed = remove_drawers(
             self,
             collection.as_ref(),
@@ -251,7 +253,7 @@ impl Palace {
                 found.extend(there.into_iter().map(|drawer| drawer.id));
             }
             if request.ids.is_empty() {
-                found.extend(find_drawers(session.reader(), &[], &request.scope)?.0);
+                found.extend(find_drawers(session.reader(), AskedIds::Whole(&[]), &request.scope)?.0);
             }
             Ok(found.into_iter().collect())
         });

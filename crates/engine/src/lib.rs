@@ -50,6 +50,7 @@ pub mod tokens;
 pub mod undo;
 pub mod update;
 pub mod view;
+pub mod visit;
 pub mod wake_up;
 pub mod walk;
 

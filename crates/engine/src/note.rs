@@ -15,7 +15,7 @@ use crate::view::address;
 use loci_mine::project::tidy_name;
 
 /// The longest text of one call, in bytes.
-const LONGEST_TEXT: usize = 1 << 20;
+pub const LONGEST_TEXT: usize = 1 << 20;
 /// The longest name of a wing, room or agent, in characters.
 const LONGEST_NAME: usize = 128;
 /// The longest idempotency key, in bytes.
@@ -48,6 +48,8 @@ pub struct NoteRequest {
     pub idempotency_key: Option<String>,
     /// The agent that files them, as its client names itself.
     pub by: Option<String>,
+    /// Whether the owner of the palace wrote them, and not an agent.
+    pub by_hand: bool,
 }
 
 /// The outcome of filing a note, which is durable.
@@ -80,6 +82,14 @@ impl Palace {
     /// Files a note, creating the palace if it does not exist. The same words in the same place, or under the
     /// same key, are filed once; another text under a used key is a conflict.
     pub fn file_note(&self, request: &NoteRequest) -> Result<NoteReport> {
+        self.file_note_remembering(request).map(|(report, _)| report)
+    }
+
+    /// Files a note, and returns the drawer that was filed if there was none before.
+    pub(crate) fn file_note_remembering(
+        &self,
+        request: &NoteRequest,
+    ) -> Result<(NoteReport, Option<NewDrawer>)> {
         check_text(&request.text)?;
         let wing = parse_optional_name("wing", request.wing.as_deref())?;
         let room = parse_optional_name("room", request.room.as_deref())?;
@@ -102,7 +112,7 @@ impl Palace {
             };
             let draft = NewDrawer {
                 metadata: request.metadata.clone(),
-                provenance: Some(note_provenance(self, request.by.as_deref())),
+                provenance: Some(note_provenance(self, request.by.as_deref(), request.by_hand)),
                 ..NewDrawer::new(derive_id(&place, &request.text), request.text.clone())
             };
             let mut sealed = guard.guard_drawer(NewDrawer { place, ..draft }, Vec::new())?;
@@ -116,11 +126,16 @@ impl Palace {
     }
 }
 
-/// Returns the provenance of words that an agent files.
-pub(crate) fn note_provenance(palace: &Palace, by: Option<&str>) -> Provenance {
+/// Returns the provenance of words that an agent files, or the owner by hand.
+pub(crate) fn note_provenance(palace: &Palace, by: Option<&str>, by_hand: bool) -> Provenance {
+    let origin = if by_hand {
+        OriginKind::Hand
+    } else {
+        OriginKind::Note
+    };
     Provenance {
         by: by.map(str::to_owned),
-        ..Provenance::new(palace.door(), OriginKind::Note)
+        ..Provenance::new(palace.door(), origin)
     }
 }
 
@@ -194,11 +209,11 @@ fn find_free_id(reader: &dyn CollectionReader, place: &DrawerPlace, text: &str) 
     Ok(id)
 }
 
-/// Files the drawer that `draft` builds from the current state of the collection.
+/// Files the drawer that `draft` builds from the current state of the collection, and returns it if it is new.
 pub(crate) fn file_words(
     palace: &Palace,
     draft: &dyn Fn(&dyn CollectionReader, &SecretGuard<'_>) -> Result<SealedDrawer>,
-) -> Result<NoteReport> {
+) -> Result<(NoteReport, Option<NewDrawer>)> {
     palace.run_filing(None, |filing| {
         let guard = SecretGuard::new(palace);
         let SealedDrawer {
@@ -228,11 +243,13 @@ pub(crate) fn file_words(
         // Once more, in case another process has collected the records before the drawer was there.
         store_seals(new)?;
         let report = report_filed(filing.reader(), new, &receipt)?;
-        Ok(NoteReport {
+        let report = NoteReport {
             seq: report.seq.filter(|_| !restricted),
             secrets: found.describe(),
             ..report
-        })
+        };
+        let is_new = receipt.added.contains(&new.id);
+        Ok((report, is_new.then(|| new.clone())))
     })
 }
 

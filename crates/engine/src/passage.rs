@@ -4,8 +4,8 @@ mod places;
 mod sources;
 
 use loci_core::{
-    CollectionReader, Drawer, DrawerFields, DrawerId, DrawerOrder, DrawerPosition, Error, GetRequest,
-    OpenOptions, PalaceFinding, Result,
+    CollectionReader, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, GetRequest, OpenOptions,
+    PalaceFinding, Result,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -267,37 +267,30 @@ fn read_page(
     request: &PassageRequest,
     asked: Option<Drawer>,
 ) -> Result<PassagePage> {
-    let limit = PageBudget::new(request).drawers;
+    let budget = PageBudget::new(request);
+    let with_neighbour = budget.with_one_more();
     match (&request.anchor, asked) {
-        (PassageAnchor::Drawer(_), Some(asked)) => read_around(places, request, asked),
+        (PassageAnchor::Drawer(_), Some(asked)) => read_around(places, budget, asked),
         (PassageAnchor::Start | PassageAnchor::Drawer(_), _) => {
-            let found = places.read_first(limit + 1)?;
-            Ok(PageBudget::new(request).fill_downwards(found))
+            Ok(budget.fill_downwards(places.read_first(with_neighbour)?))
         }
-        (PassageAnchor::End, _) => {
-            let found = places.read_before(None, limit + 1)?;
-            Ok(PageBudget::new(request).fill_upwards(found))
-        }
+        (PassageAnchor::End, _) => Ok(budget.fill_upwards(places.read_before(None, with_neighbour)?)),
         (PassageAnchor::After(position), _) => {
             check_position(position, places)?;
-            let found = places.read_after(position, limit + 1, DrawerFields::default())?;
-            let mut page = PageBudget::new(request).fill_downwards(found);
+            let mut page = budget.fill_downwards(places.read_after(position, with_neighbour)?);
             page.earlier = match places.find_at(position)? {
                 Some(drawer) => Some(drawer),
                 // Removed since; another one may stand before it.
-                None => places.read_before(Some(position), 1)?.pop(),
+                None => places.read_before(Some(position), PageBudget::ONE)?.pop(),
             };
             Ok(page)
         }
         (PassageAnchor::Before(position), _) => {
             check_position(position, places)?;
-            let found = places.read_before(Some(position), limit + 1)?;
-            let mut page = PageBudget::new(request).fill_upwards(found);
+            let found = places.read_before(Some(position), with_neighbour)?;
+            let mut page = budget.fill_upwards(found);
             page.later = match page.drawers.last() {
-                Some(last) => {
-                    let position = DrawerOrder::Source.position_of(last);
-                    places.read_after(&position, 1, DrawerFields::default())?.pop()
-                }
+                Some(last) => places.read_next(&DrawerOrder::Source.position_of(last))?,
                 None => None,
             };
             Ok(page)
@@ -305,12 +298,10 @@ fn read_page(
     }
 }
 
-fn read_around(places: &SourcePlaces<'_>, request: &PassageRequest, asked: Drawer) -> Result<PassagePage> {
+fn read_around(places: &SourcePlaces<'_>, budget: PageBudget, asked: Drawer) -> Result<PassagePage> {
     let position = DrawerOrder::Source.position_of(&asked);
-    let limit = PageBudget::new(request).drawers;
-    let mut before = places.read_before(Some(&position), limit)?;
-    let mut after = places.read_after(&position, limit, DrawerFields::default())?;
-    let budget = PageBudget::new(request);
+    let mut before = places.read_before(Some(&position), budget)?;
+    let mut after = places.read_after(&position, budget)?;
     let rest = budget.without(&asked);
     // A third of the page comes first; what one side does not need goes to the other.
     let third = PageBudget {
@@ -359,6 +350,24 @@ impl PageBudget {
             drawers: request.limit.clamp(1, MOST_DRAWERS),
             bytes: request.bytes,
         }
+    }
+
+    /// The room for one drawer.
+    const ONE: Self = Self { drawers: 1, bytes: 0 };
+
+    /// Returns the same room and that for one drawer more, which tells that there is more.
+    fn with_one_more(self) -> Self {
+        Self {
+            drawers: self.drawers + 1,
+            ..self
+        }
+    }
+
+    /// Returns whether the drawers do not fit, or no more may be read. A page has one drawer even if that does not fit, so
+    /// it takes two to tell.
+    fn is_overfull(self, drawers: &[Drawer]) -> bool {
+        let bytes: usize = drawers.iter().map(text_length).sum();
+        drawers.len() >= self.drawers || (drawers.len() > 1 && bytes > self.bytes)
     }
 
     fn minus(self, drawers: usize, bytes: usize) -> Self {

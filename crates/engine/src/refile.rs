@@ -9,11 +9,11 @@ use loci_core::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delete::{check_expected_count, find_drawers};
+use crate::delete::{AskedIds, check_expected_count, find_drawers};
 use crate::mine::spell_wing;
 use crate::note::parse_optional_name;
 use crate::palace::Palace;
-use crate::undo::MovedDrawer;
+use crate::undo::MoveMemory;
 use crate::view::DrawerScope;
 
 /// The number of drawers moved in one transaction.
@@ -24,6 +24,8 @@ const MOVED_AT_ONCE: usize = 1000;
 pub struct MoveRequest {
     /// Their ids or prefixes of ids; if empty, all drawers of the scope.
     pub ids: Vec<DrawerId>,
+    /// Takes no id for the beginning of another: a drawer that is gone is missing, and no other stands in for it.
+    pub whole_ids: bool,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
     /// The target wing.
@@ -53,14 +55,14 @@ pub struct MoveReport {
 impl Palace {
     /// Moves drawers to another wing, room or both.
     pub fn move_drawers(&self, request: &MoveRequest) -> Result<MoveReport> {
-        self.move_remembering(request, &mut Vec::new())
+        self.move_remembering(request, &mut MoveMemory::nothing())
     }
 
-    /// Moves drawers and adds where they were to `moved`.
+    /// Moves drawers and remembers where they were.
     pub(crate) fn move_remembering(
         &self,
         request: &MoveRequest,
-        moved: &mut Vec<MovedDrawer>,
+        memory: &mut MoveMemory,
     ) -> Result<MoveReport> {
         self.access().check_writable()?;
         let target = parse_target(request)?;
@@ -69,7 +71,8 @@ impl Palace {
                 .with_hint("nothing was moved; name ids, or a scope like --source notes.md"));
         }
         let (found, mut report) = self.read(|session| {
-            let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
+            let ids = AskedIds::new(&request.ids, request.whole_ids);
+            let (found, missing) = find_drawers(session.reader(), ids, &request.scope)?;
             let warnings = if found.is_empty() {
                 session.unknown_names(&request.scope)?
             } else {
@@ -92,7 +95,7 @@ impl Palace {
             // repeating it.
             report.moved += self.write(|collection| {
                 let target = spell_target(self, collection, &target)?;
-                move_batch(collection, some, &target, moved)
+                move_batch(collection, some, &target, memory)
             })?;
         }
         Ok(report)
@@ -135,7 +138,7 @@ fn move_batch(
     collection: &dyn Collection,
     ids: &[DrawerId],
     target: &DrawerPlace,
-    moved: &mut Vec<MovedDrawer>,
+    memory: &mut MoveMemory,
 ) -> Result<u64> {
     let found = collection.get(&GetRequest {
         include: DrawerFields {
@@ -165,6 +168,6 @@ fn move_batch(
     let receipt = collection.apply_batch(&moves)?;
     let done: HashSet<&DrawerId> = receipt.updated.iter().collect();
     let there = moving.iter().filter(|drawer| done.contains(&drawer.id));
-    moved.extend(there.map(|drawer| MovedDrawer::new(drawer, target)));
+    memory.keep(there, target);
     Ok(receipt.updated.len() as u64)
 }

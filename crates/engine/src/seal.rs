@@ -34,7 +34,7 @@ pub(crate) use collect::collect_unused;
 pub(crate) use drawer::{DrawerSeals, SealedDrawer};
 pub(crate) use guard::SecretGuard;
 pub(crate) use records::{
-    FoundSeals, adopt_naming_key, may_have_label, naming_fingerprints, read_whole_spans,
+    FoundSeals, adopt_naming_key, may_have_label, naming_fingerprints, put_records, read_whole_spans,
 };
 pub(crate) use span::find_labels;
 pub(crate) use text::{SealedText, keep_labels_whole};

@@ -1,14 +1,16 @@
 //! Undo: the inverse of an act, made from what was stored before it.
 //!
-//! An act holds whole drawers in memory, so it lives as long as the visit that did it, and must not outlive forgetting:
-//! callers drop their acts when drawers are forgotten. Nothing that changed since the act is overwritten; the report
-//! names what was left as it is.
+//! An act holds whole drawers in memory, so it lives as long as the visit that did it. Callers drop their acts when
+//! drawers are forgotten; one that they still hold then is refused. Nothing that changed since the act is overwritten;
+//! the report names what was left as it is.
 
 mod changed;
+mod erasure;
 mod memory;
 mod moved;
 mod preview;
 mod removed;
+mod undoable;
 
 use loci_core::{
     ApplyRequest, Capability, Collection, CollectionReader, Drawer, DrawerFields, DrawerId, GetRequest,
@@ -17,8 +19,11 @@ use loci_core::{
 
 use crate::palace::Palace;
 pub(crate) use changed::{AddedDrawer, EditedDrawer};
+use erasure::ErasureMark;
+pub(crate) use erasure::begin_erasure;
 pub(crate) use memory::{RemovalMemory, ThinnedNeighbour};
-pub(crate) use moved::MovedDrawer;
+pub(crate) use moved::MoveMemory;
+use moved::MovedDrawer;
 pub use preview::ActPreview;
 use removed::RemovedDrawers;
 
@@ -30,12 +35,15 @@ pub const MOST_REMEMBERED_BYTES: u64 = 64 << 20;
 
 /// An act that can be undone, with what it replaced.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PalaceAct(ActMemory);
+pub struct PalaceAct {
+    mark: ErasureMark,
+    memory: ActMemory,
+}
 
 /// What an act replaced.
 #[derive(Debug, Clone, PartialEq)]
 enum ActMemory {
-    Added(AddedDrawer),
+    Added(Box<AddedDrawer>),
     Edited(Box<EditedDrawer>),
     Moved(Vec<MovedDrawer>),
     Removed(RemovedDrawers),
@@ -62,31 +70,14 @@ pub struct LeftDrawer {
 }
 
 impl PalaceAct {
-    pub(crate) fn from_addition(added: AddedDrawer) -> Self {
-        Self(ActMemory::Added(added))
-    }
-
-    pub(crate) fn from_edit(edited: EditedDrawer) -> Self {
-        Self(ActMemory::Edited(Box::new(edited)))
-    }
-
-    /// Returns the act of a move; none if nothing was moved or too much.
-    pub(crate) fn from_move(moved: Vec<MovedDrawer>) -> Option<Self> {
-        let is_kept = !moved.is_empty() && moved.len() as u64 <= MOST_REMEMBERED_DRAWERS;
-        is_kept.then_some(Self(ActMemory::Moved(moved)))
-    }
-
-    /// Returns the act of a removal; none if nothing was removed, or more than is remembered.
-    pub(crate) fn from_removal(memory: RemovalMemory) -> Option<Self> {
-        memory
-            .into_removed()
-            .map(|removed| Self(ActMemory::Removed(removed)))
+    fn new(mark: ErasureMark, memory: ActMemory) -> Self {
+        Self { mark, memory }
     }
 
     /// Describes the act, such as `deleting 3 drawers`.
     pub fn describe(&self) -> String {
         let drawers = |count: usize| loci_core::format_count(count as u64, "drawer");
-        match &self.0 {
+        match &self.memory {
             ActMemory::Added(_) => "adding a drawer".to_owned(),
             ActMemory::Edited(_) => "editing a drawer".to_owned(),
             ActMemory::Moved(moved) => format!("moving {}", drawers(moved.len())),
@@ -94,9 +85,14 @@ impl PalaceAct {
         }
     }
 
+    /// Returns whether something was erased since, so that it can never be undone.
+    pub fn is_outdated(&self, palace: &Palace) -> Result<bool> {
+        Ok(ErasureMark::read(palace)? != self.mark)
+    }
+
     /// Returns the number of drawers it changed.
     pub fn drawers(&self) -> u64 {
-        let count = match &self.0 {
+        let count = match &self.memory {
             ActMemory::Added(_) | ActMemory::Edited(_) => 1,
             ActMemory::Moved(moved) => moved.len(),
             ActMemory::Removed(removed) => removed.len(),
@@ -104,21 +100,22 @@ impl PalaceAct {
         count as u64
     }
 
-    /// Returns the drawer, if the act is about one that is there after the act and after its undoing.
-    pub fn drawer(&self) -> Option<&DrawerId> {
-        match &self.0 {
+    /// Returns the drawer, if the act is about one that is there once the act is undone.
+    pub fn drawer_after_undo(&self) -> Option<&DrawerId> {
+        match &self.memory {
+            ActMemory::Added(_) => None,
             ActMemory::Edited(edited) => Some(edited.id()),
             ActMemory::Moved(moved) => match moved.as_slice() {
                 [one] => Some(&one.id),
                 _ => None,
             },
-            ActMemory::Added(_) | ActMemory::Removed(_) => None,
+            ActMemory::Removed(removed) => removed.only_id(),
         }
     }
 
     /// Estimates the memory it takes, in bytes.
     pub fn estimate_size(&self) -> usize {
-        match &self.0 {
+        match &self.memory {
             ActMemory::Added(added) => added.estimate_size(),
             ActMemory::Edited(edited) => edited.estimate_size(),
             ActMemory::Moved(moved) => moved.len() * 200,
@@ -132,7 +129,8 @@ impl Palace {
     /// is left as it is.
     pub fn undo(&self, act: &PalaceAct) -> Result<UndoReport> {
         self.access().check_writable()?;
-        match &act.0 {
+        act.mark.check(self)?;
+        match &act.memory {
             ActMemory::Added(added) => added.undo(self),
             ActMemory::Edited(edited) => edited.undo(self),
             ActMemory::Moved(moved) => moved::undo_move(self, moved),

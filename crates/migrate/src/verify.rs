@@ -83,6 +83,19 @@ pub fn verify_collections(
     request: VerifyRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
+    verify_watched(address, diagnosis, request, &mut |done, total| {
+        progress(done, total);
+        Ok(())
+    })
+}
+
+/// Verifies as [`verify_collections`] does, and ends with the error of `watch` as soon as it returns one.
+fn verify_watched(
+    address: BorrowedAddress<'_>,
+    diagnosis: Option<&PalaceDiagnosis>,
+    request: VerifyRequest,
+    watch: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<VerifyReport> {
     let BorrowedAddress {
         backend,
         reference: palace,
@@ -91,7 +104,7 @@ pub fn verify_collections(
         backend,
         palace,
         request,
-        progress,
+        watch,
         findings: FindingList::default(),
         digest: PalaceDigest::default(),
         drawers: 0,
@@ -145,7 +158,7 @@ struct VerifyRun<'a> {
     backend: &'a dyn Backend,
     palace: &'a PalaceRef,
     request: VerifyRequest,
-    progress: &'a mut dyn FnMut(u64, u64),
+    watch: &'a mut dyn FnMut(u64, u64) -> Result<()>,
     findings: FindingList,
     digest: PalaceDigest,
     drawers: u64,
@@ -188,7 +201,7 @@ impl VerifyRun<'_> {
             lookup.offer_drawer(walked, drawer)?;
             walked += 1;
             self.drawers += 1;
-            (self.progress)(self.drawers, self.total.max(self.drawers));
+            (self.watch)(self.drawers, self.total.max(self.drawers))?;
         }
         lookup.look_up_waiting()?;
         for left in walk.left_out() {

@@ -10,6 +10,9 @@ pub const FRAME_LIMIT: u32 = 64 << 20;
 /// The bytes of a frame's kind and call, which its length counts.
 const FRAME_HEAD: usize = 5;
 
+/// The bytes that are set aside for a frame before any of them has arrived.
+const FIRST_BODY: usize = 512 << 10;
+
 /// The number of frames of one call, besides its last, that may be on the way without a credit returned.
 pub(crate) const CALL_WINDOW: u32 = 4;
 
@@ -119,8 +122,8 @@ pub(crate) fn read_frame(input: &mut impl Read, limit: u32) -> Result<ReceivedFr
     input.read_exact(&mut head).map_err(|_| cut_short())?;
     let [kind, call @ ..] = head;
     let wanted = claimed as usize - FRAME_HEAD;
-    // Grows with the bytes that arrive and not with those that were promised, so that a lie costs no memory.
-    let mut body = Vec::with_capacity(wanted.min(64 << 10));
+    // Grows with the bytes that arrive and not with those that were promised, so that a lie costs little memory.
+    let mut body = Vec::with_capacity(wanted.min(FIRST_BODY));
     let got = input.take(wanted as u64).read_to_end(&mut body);
     if !matches!(got, Ok(read) if read == wanted) {
         return Err(cut_short());
@@ -224,8 +227,12 @@ impl BlobReader<'_> {
 
 /// Appends values to the binary part of a body.
 pub(crate) fn put_values(blob: &mut Vec<u8>, values: &[f32]) {
-    blob.reserve(values.len() * 4);
-    blob.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    let start = blob.len();
+    blob.resize(start + values.len() * 4, 0);
+    let places = blob.get_mut(start..).unwrap_or_default().as_chunks_mut::<4>().0;
+    for (place, value) in places.iter_mut().zip(values) {
+        *place = value.to_le_bytes();
+    }
 }
 
 #[cfg(test)]

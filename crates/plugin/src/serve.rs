@@ -7,7 +7,7 @@ mod inbox;
 mod session;
 mod workers;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::process::exit;
 use std::sync::Arc;
 
@@ -21,11 +21,30 @@ use session::ServeSession;
 /// error is shown to the user with the plug-in's name. When the host is gone without a goodbye, the process ends at
 /// once, so that nothing half done is completed.
 pub fn serve_backend(backend: impl Backend + 'static, version: &str) -> Result<()> {
-    let orderly = serve_streams(Arc::new(backend), version, std::io::stdin(), std::io::stdout())?;
+    let (input, output) =
+        open_pipes().map_err(|error| host_error(format!("its pipes cannot be used: {error}")))?;
+    let orderly = serve_streams(Arc::new(backend), version, input, output)?;
     if !orderly {
         exit(1);
     }
     Ok(())
+}
+
+/// Returns standard input and output without the buffers of the standard library, which look for ends of lines.
+#[cfg(unix)]
+fn open_pipes() -> io::Result<(impl Read, impl Write + Send + 'static)> {
+    use std::fs::File;
+    use std::os::fd::AsFd as _;
+    // As many bytes as a pipe holds.
+    const READ_AHEAD: usize = 64 << 10;
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok((io::BufReader::with_capacity(READ_AHEAD, input), output))
+}
+
+#[cfg(not(unix))]
+fn open_pipes() -> io::Result<(impl Read, impl Write + Send + 'static)> {
+    Ok((io::stdin(), io::stdout()))
 }
 
 /// Serves a backend on a pair of streams; returns whether the host said goodbye before `input` ended.

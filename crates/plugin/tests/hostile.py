@@ -73,6 +73,10 @@ def misbehave(name, call):
         hang()
     if way == "dies":
         os._exit(7)
+    if way == "counts_and_dies":
+        with open(sys.argv[2], "a") as file:
+            file.write("called\n")
+        os._exit(7)
     if way == "dies_once" and not os.path.exists(sys.argv[2]):
         open(sys.argv[2], "w").close()
         os._exit(7)
@@ -137,6 +141,16 @@ while True:
     elif name == "get":
         misbehave(name, call)
         send(ANSWER, call, row)
+    elif name == "revise":
+        writes = []
+        while writes is not None:
+            send(10, call, {"revision": 0})
+            kind, _, header = read()
+            while kind != 3:
+                kind, _, header = read()
+            writes = header["writes"]
+        lists = ["added", "kept", "replaced", "updated", "deleted", "missing", "twins", "without_vector"]
+        send(ANSWER, call, {"rows": [{"done": {"receipt": {**{one: [] for one in lists}, "seq": 1}}}]})
     elif name == "purge":
         misbehave(name, call)
         send(ANSWER, call, {"value": {"reached": []}})

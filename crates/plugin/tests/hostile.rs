@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use loci_core::{
     ApplyRequest, Backend as _, Collection, CollectionName, Drawer, DrawerId, Error, ErrorKind, GetRequest,
-    IdempotencyKey, NewDrawer, OpenOptions, PalaceRef, Receipt, Result, Write,
+    IdempotencyKey, NewDrawer, OpenOptions, PalaceRef, Receipt, Result, RevisionOutcome, SourceRevision,
+    Write,
 };
 use loci_plugin::{PluginBackend, PluginOptions};
 
@@ -93,6 +94,7 @@ fn a_hello_that_does_not_come_is_an_error_in_time() {
         hello_time: Duration::from_millis(300),
         ..limits()
     };
+    assert_eq!(PluginOptions::default().hello_time, Duration::from_secs(5));
     let error = expect_named("silent", || start("silent", options));
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!(error.message().contains("hello"), "{error}");
@@ -189,6 +191,51 @@ fn a_call_that_may_be_repeated_is_made_once_more_and_no_other() {
     expect_named("dies_once", || write(collection.as_ref(), None));
     // The next one is answered: the plug-in was started again.
     assert_eq!(write(collection.as_ref(), None).unwrap().seq, 1);
+}
+
+#[test]
+fn a_plug_in_that_dies_in_each_process_is_called_twice_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("calls").display().to_string();
+    let key = IdempotencyKey::new("k").unwrap();
+    let dying = start_with(&["counts_and_dies", &mark], limits()).unwrap();
+    let collection = open(&dying);
+    let mut called = 0;
+    let mut count_calls = || {
+        let all = std::fs::read_to_string(&mark).unwrap().lines().count();
+        std::mem::replace(&mut called, all).abs_diff(all)
+    };
+    expect_named("read", || read(collection.as_ref()));
+    assert_eq!(count_calls(), 2);
+    expect_named("keyed", || write(collection.as_ref(), Some(&key)));
+    assert_eq!(count_calls(), 2);
+    expect_named("plain", || write(collection.as_ref(), None));
+    assert_eq!(count_calls(), 1, "it may have been applied");
+}
+
+#[test]
+fn a_revision_is_sent_part_by_part_as_the_plug_in_asks() {
+    // Takes frames of at most 1,000 bytes, which each part is and the whole is not.
+    let backend = start("small", limits()).unwrap();
+    let collection = open(&backend);
+    let made = std::cell::Cell::new(0);
+    let parts = (0..5).map(|n| {
+        made.set(made.get() + 1);
+        let id = DrawerId::new(format!("{n}")).unwrap();
+        vec![Write::Add(NewDrawer::new(id, "x".repeat(600)))]
+    });
+    let revision = SourceRevision {
+        source: "notes.md".into(),
+        expects: None,
+        stamp: None,
+        parts: Box::new(parts),
+    };
+    let outcomes = collection.sources().unwrap().revise(vec![revision]).unwrap();
+    assert!(
+        matches!(outcomes[..], [RevisionOutcome::Done { .. }]),
+        "{outcomes:?}"
+    );
+    assert_eq!(made.get(), 5);
 }
 
 #[test]

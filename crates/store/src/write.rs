@@ -1,6 +1,7 @@
 //! Applying a batch: rows, attributes, words, vectors, tombstones and sequence numbers in one transaction.
 
 mod prepare;
+mod rows;
 
 use loci_core::{
     ApplyRequest, DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId,
@@ -19,6 +20,7 @@ use crate::shelf::CollectionShelf;
 use crate::{clock, feed, places, read, vectors, words};
 
 pub(crate) use prepare::{PreparedBatch, prepare_batch};
+pub(crate) use rows::{remove_drawer, renumber_drawer};
 
 /// The rights of the caller of a write, and its deadline.
 #[derive(Debug, Clone, Copy)]
@@ -431,51 +433,6 @@ impl<'t, 'c> BatchWork<'t, 'c> {
         self.shelf.store_counters(self.transaction)?;
         store_seq(self.transaction, seq)
     }
-}
-
-/// Removes a drawer: its index entries first, then its row.
-pub(crate) fn remove_drawer(
-    transaction: &Transaction<'_>,
-    shelf: &mut CollectionShelf,
-    keys: &mut AttributeKeys,
-    stored: &StoredDrawer,
-) -> Result<()> {
-    let row = stored.row;
-    words::delete(transaction, shelf.projection, row)?;
-    attributes::delete(transaction, shelf.projection, keys, row, &stored.drawer)?;
-    places::remove_drawer(transaction, shelf.collection, &stored.drawer.place)?;
-    for space in shelf.spaces_mut() {
-        vectors::delete(transaction, space, row)?;
-    }
-    transaction
-        .prepare_cached("DELETE FROM drawers WHERE row = ?1")
-        .and_then(|mut statement| statement.execute([row]))
-        .map(drop)
-        .map_err(sqlite_error)
-}
-
-/// Gives a drawer whose text stays a new row, with all its index entries and its vectors in every space. Its
-/// `seq` stays too, so the move does not appear in the change feed.
-pub(crate) fn renumber_drawer(
-    transaction: &Transaction<'_>,
-    shelf: &mut CollectionShelf,
-    keys: &mut AttributeKeys,
-    stored: &StoredDrawer,
-    to: i64,
-) -> Result<()> {
-    let (from, projection) = (stored.row, shelf.projection);
-    let words = words::pack_words(&mut TextIndexer::default(), &stored.drawer);
-    words::delete(transaction, projection, from)?;
-    attributes::delete(transaction, projection, keys, from, &stored.drawer)?;
-    for space in shelf.spaces_mut() {
-        vectors::carry_vector(transaction, space, from, to)?;
-    }
-    transaction
-        .prepare_cached("UPDATE drawers SET row = ?2 WHERE row = ?1")
-        .and_then(|mut statement| statement.execute([from, to]))
-        .map_err(sqlite_error)?;
-    attributes::insert(transaction, projection, keys, to, &stored.drawer)?;
-    words::insert(transaction, projection, to, &words)
 }
 
 /// Returns the vector as bits: values that compare equal may still differ, as zero and minus zero do.

@@ -26,6 +26,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/comfort.js"),
     include_str!("../assets/script/source.js"),
     include_str!("../assets/script/live.js"),
+    include_str!("../assets/script/acts.js"),
 );
 
 /// One asset.

@@ -2,12 +2,14 @@
 
 use loci_core::{DrawerId, Error, Result, Timestamp};
 use loci_engine::Palace;
+use loci_engine::undo::PalaceAct;
 use loci_engine::view::{DrawerScope, ScopeFields};
 
+use crate::acts::{ActBeginning, ActBoard};
 use crate::host::SiteHost;
 use crate::jobs::JobBoard;
 use crate::reply::PageReply;
-use crate::request::{PageFields, PageRequest};
+use crate::request::{PageFields, PageMethod, PageRequest};
 use crate::site::Site;
 use crate::visit::{Visit, VisitNotice};
 
@@ -38,6 +40,25 @@ impl<'a> PageContext<'a> {
         self.site.jobs()
     }
 
+    /// The acts of all visits.
+    pub(crate) fn acts(&self) -> &'a ActBoard {
+        self.site.acts()
+    }
+
+    /// The address of this page; a page that answers a form has none to return to.
+    pub(crate) fn address(&self) -> Option<String> {
+        let request = self.request;
+        if request.method == PageMethod::Post {
+            return None;
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(request.query.iter());
+        Some(match query.finish() {
+            query if query.is_empty() => request.path.clone(),
+            query => format!("{}?{query}", request.path),
+        })
+    }
+
     /// The query of the URL.
     pub(crate) fn query(&self) -> &'a PageFields {
         &self.request.query
@@ -61,6 +82,11 @@ impl<'a> PageContext<'a> {
     /// Whether the visitor sees the whole palace, so that acts on all of it are offered.
     pub(crate) fn sees_whole(&self) -> bool {
         !self.palace().access().is_restricted()
+    }
+
+    /// Remembers an act of the visitor; returns whether it can be undone.
+    pub(crate) fn remember_act(&self, began: ActBeginning, act: PalaceAct) -> bool {
+        self.acts().remember(began, self.visit.acts(), act)
     }
 
     /// Leaves a sentence for the next page of the visitor.

@@ -12,7 +12,7 @@ use std::thread;
 use loci_core::{Error, ErrorKind, Result, Timestamp};
 use loci_engine::mine::StopSignal;
 
-pub(crate) use outcome::JobOutcome;
+pub(crate) use outcome::{JobOutcome, OutcomeList};
 
 /// The most jobs that run at once.
 const MOST_RUNNING: usize = 4;
@@ -71,6 +71,11 @@ pub(crate) struct JobPlan {
 }
 
 impl JobPlan {
+    /// Returns what the job does.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// Plans a job that stops when its signal asks it to.
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self {
@@ -102,6 +107,15 @@ impl JobHandle {
         if let Some(job) = jobs.all.get_mut(&self.number) {
             job.view.state = JobState::Running(progress);
         }
+    }
+
+    /// Reports the steps done, all of them if they are known, and what is counted.
+    pub(crate) fn report_steps(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
+        self.report(JobProgress {
+            done,
+            total,
+            note: note.into(),
+        });
     }
 
     /// Returns the signal that asks the job to stop.
@@ -196,6 +210,15 @@ impl JobBoard {
     /// Returns a job.
     pub(crate) fn find(&self, number: JobNumber) -> Option<JobView> {
         lock(&self.jobs).all.get(&number).map(|job| job.view.clone())
+    }
+
+    /// Returns the job of this title that is running, if there is one.
+    pub(crate) fn find_running(&self, title: &str) -> Option<JobNumber> {
+        let jobs = lock(&self.jobs);
+        let mut running = jobs.all.values().filter(|job| job.view.is_running());
+        running
+            .find(|job| job.view.title == title)
+            .map(|job| job.view.number)
     }
 
     /// Lists the jobs, the newest first.

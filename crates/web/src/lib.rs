@@ -8,10 +8,12 @@
 //! without scripts; the scripts in `assets/` only add comfort. Everything stored is hostile until escaped, so texts
 //! reach a page through [`parts::shown`] alone.
 
+mod acts;
 mod assets;
 mod context;
 mod host;
 mod jobs;
+mod offline;
 mod pages;
 pub mod parts;
 mod reply;
@@ -21,6 +23,7 @@ mod site;
 mod visit;
 
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
 pub use site::Site;

@@ -53,6 +53,14 @@ const fn act(
     }
 }
 
+/// A page that takes its fields from an address or a form, which may hold more, and changes nothing.
+const fn reading_form(path: &'static str, show: fn(PageContext<'_>) -> PageResult) -> PageRoute {
+    PageRoute {
+        post: Some(RouteAction(show)),
+        ..page(path, show)
+    }
+}
+
 /// A button: only a POST is answered.
 const fn button(path: &'static str, post: fn(PageContext<'_>) -> PageResult, writes: bool) -> PageRoute {
     PageRoute {
@@ -80,8 +88,9 @@ const ROUTES: &[PageRoute] = &[
     page("/wake-up", wake_up::show),
     page("/doctor", doctor::show),
     button("/doctor/verify", doctor::start_verify, false),
-    page("/export", exporting::show),
-    page("/export/file", exporting::download),
+    button("/doctor/maintain", doctor::start_maintenance, true),
+    reading_form("/export", exporting::show),
+    reading_form("/export/file", exporting::download),
     act("/add", add::show, add::act),
     act("/edit", changing::show, changing::act),
     act("/move", moving::show, moving::act),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use loci_core::{Error, ErrorKind};
 use loci_engine::Palace;
 
+use crate::acts::ActBoard;
 use crate::context::PageContext;
 use crate::host::SiteHost;
 use crate::jobs::JobBoard;
@@ -20,6 +21,7 @@ pub struct Site {
     palace: Palace,
     host: Arc<dyn SiteHost>,
     jobs: JobBoard,
+    acts: ActBoard,
 }
 
 impl fmt::Debug for Site {
@@ -37,6 +39,7 @@ impl Site {
             palace,
             host,
             jobs: JobBoard::default(),
+            acts: ActBoard::default(),
         }
     }
 
@@ -91,6 +94,10 @@ impl Site {
 
     pub(crate) fn host(&self) -> &dyn SiteHost {
         self.host.as_ref()
+    }
+
+    pub(crate) fn acts(&self) -> &ActBoard {
+        &self.acts
     }
 
     pub(crate) fn jobs(&self) -> &JobBoard {

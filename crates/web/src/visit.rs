@@ -1,20 +1,17 @@
 //! A visit: one signed-in browser, the secret of its forms, and what it did.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::{Error, ErrorKind, Result};
 use subtle::ConstantTimeEq as _;
 
-use loci_engine::undo::PalaceAct;
-
-/// The most acts that can be undone.
-const MOST_ACTS: usize = 20;
+use crate::acts::ActHistory;
 
 /// One signed-in browser. It is kept in memory and ends with the server.
 pub struct Visit {
     form_secret: String,
-    acts: Mutex<Vec<PalaceAct>>,
+    acts: Arc<ActHistory>,
     notices: Mutex<Vec<VisitNotice>>,
 }
 
@@ -45,7 +42,7 @@ impl Visit {
         })?;
         Ok(Self {
             form_secret: blake3::Hash::from_bytes(bytes).to_hex().to_string(),
-            acts: Mutex::default(),
+            acts: Arc::default(),
             notices: Mutex::default(),
         })
     }
@@ -61,28 +58,9 @@ impl Visit {
         shown.ct_eq(self.form_secret.as_bytes()).into()
     }
 
-    /// Remembers an act, so that it can be undone.
-    pub(crate) fn remember_act(&self, act: PalaceAct) {
-        let mut acts = self.lock_acts();
-        if acts.len() == MOST_ACTS {
-            acts.remove(0);
-        }
-        acts.push(act);
-    }
-
-    /// Takes the last act, to undo it.
-    pub(crate) fn take_last_act(&self) -> Option<PalaceAct> {
-        self.lock_acts().pop()
-    }
-
-    /// Describes the last act, if it can be undone.
-    pub(crate) fn describe_last_act(&self) -> Option<String> {
-        self.lock_acts().last().map(PalaceAct::describe)
-    }
-
-    /// Forgets every act: after drawers were forgotten, nothing may bring their words back.
-    pub(crate) fn forget_acts(&self) {
-        self.lock_acts().clear();
+    /// Returns the acts that can be undone.
+    pub(crate) fn acts(&self) -> &Arc<ActHistory> {
+        &self.acts
     }
 
     /// Leaves a sentence for the next page.
@@ -93,10 +71,6 @@ impl Visit {
     /// Takes the sentences left for this page.
     pub(crate) fn take_notices(&self) -> Vec<VisitNotice> {
         std::mem::take(&mut *self.lock_notices())
-    }
-
-    fn lock_acts(&self) -> MutexGuard<'_, Vec<PalaceAct>> {
-        self.acts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_notices(&self) -> MutexGuard<'_, Vec<VisitNotice>> {

@@ -3,19 +3,17 @@
 mod scratch;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use loci_benchmark::{
     BenchmarkComparison, BenchmarkCorpus, BenchmarkPlace, BenchmarkReport, BenchmarkRequest, BenchmarkStep,
     BenchmarkWorkload, compare_reports, format_figure, run_benchmark, write_html,
 };
 use loci_core::Result;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use crate::environment::now;
 use crate::errors::{CommandResult, ExitStatus, io_error};
+use crate::interrupts::watch_interrupts;
 use crate::page::{TextPage, format_count};
 use crate::session::CommandSession;
 use scratch::ScratchPlace;
@@ -130,18 +128,6 @@ pub(crate) fn run(args: &BenchArgs, session: &mut CommandSession) -> CommandResu
         out.write_page(|page| print_report(&report, page))?;
     }
     Ok(ExitStatus::Done)
-}
-
-/// Returns a flag that the first Ctrl-C sets, so that the scratch place is removed; the second one ends the process at once.
-fn watch_interrupts() -> Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The order matters: the handler that ends the process must not see the flag of the same signal.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
-            .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
-            .map_err(|cause| io_error("cannot watch for interrupts".to_owned(), cause))?;
-    }
-    Ok(interrupted)
 }
 
 fn read_request(args: &BenchArgs) -> Result<BenchmarkRequest> {

@@ -31,6 +31,7 @@ pub(crate) struct DeleteArgs {
 pub(crate) fn run(args: &DeleteArgs, session: &mut CommandSession) -> CommandResult {
     let report = session.open_palace()?.delete(&DeleteRequest {
         ids: args.ids.clone(),
+        whole_ids: false,
         scope: args.scope.build_scope()?,
         expected: None,
         dry_run: !args.yes,

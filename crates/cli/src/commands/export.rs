@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use loci_core::PalaceFinding;
-use loci_engine::export::{ExportDamage, ExportReport, ExportRequest};
+use loci_engine::export::{ExportDamage, ExportRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,6 +70,7 @@ pub(crate) struct ExportedFile<'a> {
 pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandResult {
     let ExportFormat::Jsonl = args.format;
     let request = ExportRequest {
+        ids: Vec::new(),
         scope: args.scope.build_scope()?,
         embeddings: args.embeddings,
         all: args.all,
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandRes
         })?;
         drop(progress);
         out.flush()?;
-        return Ok(report_damage(&report, out));
+        return Ok(report_damage(&report.damaged, &report.warnings, out));
     };
     let mut target = OutputFile::create_private(path)?;
     let report = palace.export(&request, &mut |line| {
@@ -118,20 +119,25 @@ pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandRes
             file.display()
         ));
     }
-    Ok(report_damage(&report, out))
+    Ok(report_damage(&report.damaged, &report.warnings, out))
 }
 
-fn report_damage(report: &ExportReport, out: &mut TerminalOutput) -> ExitStatus {
-    for damaged in &report.damaged {
-        let what = match (&damaged.id, damaged.written) {
-            (Some(id), true) => format!("the drawer {:?} is damaged: {}", id.as_str(), damaged.message),
-            _ => format!("left out: {}", damaged.message),
+/// Says what is damaged or misnamed, and how that ends the command.
+pub(super) fn report_damage(
+    damaged: &[ExportDamage],
+    warnings: &[PalaceFinding],
+    out: &mut TerminalOutput,
+) -> ExitStatus {
+    for damage in damaged {
+        let what = match (&damage.id, damage.written) {
+            (Some(id), true) => format!("the drawer {:?} is damaged: {}", id.as_str(), damage.message),
+            _ => format!("left out: {}", damage.message),
         };
-        out.warn(&format!("{}: {what}", damaged.collection));
+        out.warn(&format!("{}: {what}", damage.collection));
     }
-    out.warnings(&report.warnings);
-    if report.damaged.is_empty() {
-        return ExitStatus::of_warnings(&report.warnings);
+    out.warnings(warnings);
+    if damaged.is_empty() {
+        return ExitStatus::of_warnings(warnings);
     }
     ExitStatus::Nothing
 }

@@ -104,6 +104,7 @@ pub(crate) fn run(args: &ForgetArgs, session: &mut CommandSession) -> CommandRes
     let report = session.open_palace()?.forget(
         &ForgetRequest {
             ids: args.ids.clone(),
+            whole_ids: false,
             scope: args.scope.build_scope()?,
             expected: None,
             copies: args.backups.clone(),

@@ -40,6 +40,7 @@ pub(crate) struct MoveArgs {
 pub(crate) fn run(args: &MoveArgs, session: &mut CommandSession) -> CommandResult {
     let report = session.open_palace()?.move_drawers(&MoveRequest {
         ids: args.ids.clone(),
+        whole_ids: false,
         scope: args.scope.build_scope()?,
         to_wing: args.to_wing.clone(),
         to_room: args.to_room.clone(),

@@ -39,15 +39,14 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut CommandSession) -> CommandRes
     };
     // The doctor reports no steps, so that the first phase shows only its clock.
     let mut progress = session.out.progress("examining the files");
-    let report = verify_palace(&palace, args.sample, other.as_ref(), &mut |step| match step {
-        VerifyStep::Checked(done, total) => {
-            progress.begin_phase("drawers checked");
-            progress.tick(done, Some(total));
-        }
-        VerifyStep::Compared(done, total) => {
-            progress.begin_phase("drawers compared");
-            progress.tick(done, Some(total));
-        }
+    let report = verify_palace(&palace, args.sample, other.as_ref(), &mut |step| {
+        let (phase, done, total) = match step {
+            VerifyStep::Checked(done, total) => ("drawers checked", done, total),
+            VerifyStep::Compared(done, total) => ("drawers compared", done, total),
+        };
+        progress.begin_phase(phase);
+        progress.tick(done, Some(total));
+        Ok(())
     })?;
     drop(progress);
     let out = &mut session.out;

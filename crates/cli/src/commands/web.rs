@@ -1,6 +1,7 @@
 //! `loci web`: serves the pages of the palace to its owner.
 
 mod browser;
+mod export;
 mod host;
 mod terminal;
 
@@ -14,6 +15,8 @@ use loci_web::Site;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use self::export::ExportedPage;
+use self::export::PageExportArgs;
 use self::host::OwnMachine;
 use super::mcp::wing_named;
 use crate::environment::ProcessEnvironment;
@@ -28,10 +31,13 @@ const USUAL_PORT: u16 = 7077;
 ///
 /// Serves pages on this machine until Ctrl-C, and prints a link that signs one browser in, once. Without the link nothing
 /// is shown, not even to other users of this machine. In a terminal, Enter prints a link for another browser.
+///
+/// With --export, nothing is served: the drawers are written to one HTML file that can be searched offline.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci web\n  loci web --palace work --read-only\n  \
-    loci web --wing garden --wing kitchen\n  loci web --no-open --port 0\n\n\
+    loci web --wing garden --wing kitchen\n  loci web --no-open --port 0\n  \
+    loci web --export garden.html --wing garden --since 2026-01-01\n\n\
     From another machine: `ssh -t -L 7077:127.0.0.1:7077 HOST loci web --no-open --port 7077`"
 )]
 pub(crate) struct WebArgs {
@@ -52,6 +58,9 @@ pub(crate) struct WebArgs {
     /// Other wings do not exist for the pages: they are not searched, counted, listed or written.
     #[arg(long, value_name = "WING")]
     wing: Vec<String>,
+
+    #[command(flatten)]
+    page: PageExportArgs,
 }
 
 /// The link to the pages of a palace.
@@ -63,8 +72,11 @@ pub(crate) struct WebLink {
     address: String,
 }
 
-/// Serves the pages until the process is asked to end.
+/// Serves the pages until the process is asked to end, or writes them to a file.
 pub(crate) fn run(args: &WebArgs, session: &mut CommandSession) -> CommandResult {
+    if let Some(file) = args.page.find_file()? {
+        return export::write_file(file, &args.page, &args.wing, session);
+    }
     let site = build_site(args, session)?;
     let (globals, environment) = session.origin();
     let (opens, wanted) = (!args.no_open, args.port.unwrap_or(USUAL_PORT));

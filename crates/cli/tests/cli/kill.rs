@@ -5,7 +5,7 @@
 mod campaign;
 mod commands;
 mod ledger;
-mod writer;
+pub(crate) mod writer;
 
 use loci_testkit::{campaign_rounds, campaign_seed, campaign_setting};
 

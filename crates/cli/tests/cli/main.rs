@@ -29,6 +29,8 @@ mod hostile;
 mod json_schemas;
 mod keeping;
 mod kill;
+#[cfg(unix)]
+mod live_pages;
 mod losing_nothing;
 mod lossless;
 mod mcp;
@@ -74,6 +76,8 @@ mod vanishing;
 mod waking;
 #[cfg(unix)]
 mod web;
+#[cfg(unix)]
+mod web_export;
 mod whose_words;
 
 use std::ffi::OsStr;

@@ -1,5 +1,8 @@
 //! Plug-ins: found by name, started only when a palace needs one, remembered by the palace, moved into and back.
 
+mod killed;
+mod tested;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

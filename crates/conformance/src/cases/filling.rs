@@ -166,15 +166,18 @@ fn other_model_mismatches(scene: &CaseScene<'_>) -> CaseOutcome {
     )
 }
 
-fn fill_stores(scene: &CaseScene<'_>) -> CaseOutcome {
+/// Begins a switch of the house, and returns it with a vector of the new model for each drawer.
+fn begin_filling(scene: &CaseScene<'_>) -> CaseOutcome<(Arc<dyn Collection>, Vec<VectorFill>)> {
     let drawers = open_house(scene)?;
     drawers
         .require_spaces()?
         .take_step(&SwitchStep::Begin(newer_model()))?;
-    let given: Vec<VectorFill> = list_lacking(drawers.as_ref(), &newer_model())?
-        .iter()
-        .map(make_filling)
-        .collect();
+    let lacking = list_lacking(drawers.as_ref(), &newer_model())?;
+    Ok((drawers, lacking.iter().map(make_filling).collect()))
+}
+
+fn fill_stores(scene: &CaseScene<'_>) -> CaseOutcome {
+    let (drawers, given) = begin_filling(scene)?;
     let filled = drawers
         .require_spaces()?
         .fill_vectors(&newer_model(), &given[..2])?;
@@ -210,14 +213,7 @@ fn fill_after_change(
     scene: &CaseScene<'_>,
     change: impl FnOnce(&dyn Collection) -> CaseOutcome,
 ) -> CaseOutcome<(Arc<dyn Collection>, VectorFillReport)> {
-    let drawers = open_house(scene)?;
-    drawers
-        .require_spaces()?
-        .take_step(&SwitchStep::Begin(newer_model()))?;
-    let given: Vec<VectorFill> = list_lacking(drawers.as_ref(), &newer_model())?
-        .iter()
-        .map(make_filling)
-        .collect();
+    let (drawers, given) = begin_filling(scene)?;
     change(drawers.as_ref())?;
     let filled = drawers.require_spaces()?.fill_vectors(&newer_model(), &given)?;
     Ok((drawers, filled))
@@ -295,14 +291,7 @@ fn stale_when_there(scene: &CaseScene<'_>) -> CaseOutcome {
 }
 
 fn bad_vectors(scene: &CaseScene<'_>) -> CaseOutcome {
-    let drawers = open_house(scene)?;
-    drawers
-        .require_spaces()?
-        .take_step(&SwitchStep::Begin(newer_model()))?;
-    let sound: Vec<VectorFill> = list_lacking(drawers.as_ref(), &newer_model())?
-        .iter()
-        .map(make_filling)
-        .collect();
+    let (drawers, sound) = begin_filling(scene)?;
     let bad = [
         (vec![f32::NAN, 0.0, 0.0, 0.0], ErrorKind::Invalid),
         (vec![0.0; 4], ErrorKind::Invalid),

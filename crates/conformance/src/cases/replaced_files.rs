@@ -76,9 +76,13 @@ fn vanished_is_not_found(scene: &CaseScene<'_>) -> CaseOutcome {
         ErrorKind::NotFound,
         &[],
     )?;
+    // Looking for the palace must not create its folder again.
+    expect_no_folder(scene)
+}
+
+fn expect_no_folder(scene: &CaseScene<'_>) -> CaseOutcome {
     let palace = scene.palace();
     let folder = palace.require_folder()?;
-    // Looking for the palace must not create its folder again.
     ensure!(
         !folder.exists(),
         "expected no folder at {}, found one",
@@ -98,14 +102,7 @@ fn not_made_anew(scene: &CaseScene<'_>) -> CaseOutcome {
         ErrorKind::NotFound,
         &[],
     )?;
-    let palace = scene.palace();
-    let folder = palace.require_folder()?;
-    ensure!(
-        !folder.exists(),
-        "expected no folder at {}, found one",
-        folder.display()
-    );
-    Ok(())
+    expect_no_folder(scene)
 }
 
 fn refuses_another(scene: &CaseScene<'_>) -> CaseOutcome {

@@ -6,6 +6,7 @@
     reason = "a test: a panic is a red line"
 )]
 
+mod credit;
 #[path = "../plugin/hub.rs"]
 mod hub;
 mod kills;

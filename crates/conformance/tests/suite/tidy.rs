@@ -54,7 +54,17 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "core", "index", "store", "embed", "engine", "serve", "cli", "postgres",
+            "core",
+            "index",
+            "store",
+            "embed",
+            "engine",
+            "serve",
+            "cli",
+            "postgres",
+            "plugin",
+            "conformance",
+            "web",
         ],
     ),
 ];

@@ -10,6 +10,7 @@ use loci_core::{
     CollectionReader, Drawer, DrawerFields, DrawerId, DrawerOrder, DrawerPosition, GetRequest, Result,
 };
 
+use super::PageBudget;
 use crate::mine::draft::source_filter;
 
 /// Up to so many drawers, the places of a source are simply all read.
@@ -17,6 +18,10 @@ const FEW: u64 = 1_000;
 
 /// The drawers read by one look at a window.
 const LOOK: usize = 256;
+
+/// The drawers whose texts are read first; each further read takes twice as many, until the texts fill a page. So a page of
+/// huge drawers reads few of them.
+const FIRST_TEXTS: usize = 4;
 
 /// The first window, in bytes.
 const WINDOW: u64 = 1 << 16;
@@ -53,25 +58,43 @@ impl<'a> SourcePlaces<'a> {
         self.source
     }
 
-    /// Reads the first drawers of the source.
-    pub(super) fn read_first(&self, limit: usize) -> Result<Vec<Drawer>> {
+    /// Reads the first drawers of the source, until they fill a page.
+    pub(super) fn read_first(&self, budget: PageBudget) -> Result<Vec<Drawer>> {
         let start = self.position_at(Some(0))?;
-        let mut found = self.read_after(&start, limit, DrawerFields::default())?;
+        let mut found = self.read_after(&start, budget)?;
         // A position stands behind the very id it names.
         if let Some(drawer) = self.find_at(&start)? {
             found.insert(0, drawer);
-            found.truncate(limit);
+            found.truncate(budget.drawers);
         }
         Ok(found)
     }
 
-    /// Reads the drawers after a position.
-    pub(super) fn read_after(
-        &self,
-        after: &DrawerPosition,
-        limit: usize,
-        include: DrawerFields,
-    ) -> Result<Vec<Drawer>> {
+    /// Reads the drawers after a position, until they fill a page and one is left over.
+    pub(super) fn read_after(&self, after: &DrawerPosition, budget: PageBudget) -> Result<Vec<Drawer>> {
+        let mut found: Vec<Drawer> = Vec::new();
+        let (mut after, mut step) = (after.clone(), FIRST_TEXTS);
+        loop {
+            let wanted = step.min(budget.drawers - found.len());
+            let read = self.list_after(&after, wanted, DrawerFields::default())?;
+            let is_end = read.len() < wanted;
+            found.extend(read);
+            match found.last() {
+                Some(last) if !is_end && !budget.is_overfull(&found) => {
+                    after = DrawerOrder::Source.position_of(last);
+                }
+                _ => return Ok(found),
+            }
+            step *= 2;
+        }
+    }
+
+    /// Reads the one drawer after a position.
+    pub(super) fn read_next(&self, after: &DrawerPosition) -> Result<Option<Drawer>> {
+        Ok(self.list_after(after, 1, DrawerFields::default())?.pop())
+    }
+
+    fn list_after(&self, after: &DrawerPosition, limit: usize, include: DrawerFields) -> Result<Vec<Drawer>> {
         self.reader.get(&GetRequest {
             order: DrawerOrder::Source,
             after: Some(after.clone()),
@@ -81,17 +104,28 @@ impl<'a> SourcePlaces<'a> {
         })
     }
 
-    /// Reads the drawers nearest before a position, or the last ones of the source, in order.
-    pub(super) fn read_before(&self, before: Option<&DrawerPosition>, limit: usize) -> Result<Vec<Drawer>> {
-        let places = match &self.few {
-            Some(all) => nearest_before(all.iter(), before, limit),
-            None => self.find_before(before, limit)?,
+    /// Reads the drawers nearest before a position, or the last ones of the source, in order, until they fill a page and
+    /// one is left over.
+    pub(super) fn read_before(
+        &self,
+        before: Option<&DrawerPosition>,
+        budget: PageBudget,
+    ) -> Result<Vec<Drawer>> {
+        let mut places = match &self.few {
+            Some(all) => nearest_before(all.iter(), before, budget.drawers),
+            None => self.find_before(before, budget.drawers)?,
         };
-        let found = self.reader.get(&GetRequest::by_ids(places))?;
-        Ok(found
-            .into_iter()
-            .filter(|drawer| drawer.place.source.as_deref() == Some(self.source))
-            .collect())
+        let mut found: Vec<Drawer> = Vec::new();
+        let mut step = FIRST_TEXTS;
+        while !places.is_empty() && !budget.is_overfull(&found) {
+            let nearest = places.split_off(places.len().saturating_sub(step));
+            let mut read = self.reader.get(&GetRequest::by_ids(nearest))?;
+            read.retain(|drawer| drawer.place.source.as_deref() == Some(self.source));
+            read.append(&mut found);
+            found = read;
+            step *= 2;
+        }
+        Ok(found)
     }
 
     /// Finds the drawer that a position names, if it is still there.
@@ -128,7 +162,7 @@ impl<'a> SourcePlaces<'a> {
     fn find_unstarted_before(&self, before: Option<&DrawerPosition>, limit: usize) -> Result<Vec<DrawerId>> {
         let behind_started = self.position_at(Some(i64::MAX.unsigned_abs()))?;
         let is_unstarted = |drawer: &&Drawer| drawer.place.span.is_none();
-        let first = self.read_after(&behind_started, 1, DrawerFields::NOTHING)?;
+        let first = self.list_after(&behind_started, 1, DrawerFields::NOTHING)?;
         if !first.iter().any(|drawer| is_unstarted(&drawer)) {
             return Ok(Vec::new());
         }
@@ -169,7 +203,7 @@ impl<'a> SourcePlaces<'a> {
         if from == 0 {
             found.extend(self.find_at(&start)?);
         }
-        found.extend(self.read_after(&start, LOOK, DrawerFields::NOTHING)?);
+        found.extend(self.list_after(&start, LOOK, DrawerFields::NOTHING)?);
         let is_full = found.len() >= LOOK;
         let ours = found
             .iter()
@@ -185,7 +219,7 @@ impl<'a> SourcePlaces<'a> {
         let mut after = self.position_at(Some(from))?;
         last.extend(self.find_at(&after)?.map(|drawer| drawer.id));
         loop {
-            let found = self.read_after(&after, LOOK, DrawerFields::NOTHING)?;
+            let found = self.list_after(&after, LOOK, DrawerFields::NOTHING)?;
             for drawer in &found {
                 if !is_started_before(drawer, before) {
                     return Ok(last.into());

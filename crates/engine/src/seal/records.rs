@@ -90,7 +90,7 @@ pub(super) fn has_seals(collection: &dyn Collection) -> Result<bool> {
 }
 
 /// Writes records, whatever stamps they have now.
-pub(super) fn put_records(collection: &dyn Collection, records: BTreeMap<String, String>) -> Result<()> {
+pub(crate) fn put_records(collection: &dyn Collection, records: BTreeMap<String, String>) -> Result<()> {
     write_records(collection, records.keys().cloned().collect(), &mut |name, _| {
         records.get(name).cloned()
     })

@@ -15,6 +15,7 @@ use super::records::{SECRET_PREFIX, naming_fingerprints, put_naming_key, write_r
 use crate::keys::PalaceKey;
 use crate::ledger::visit_under;
 use crate::palace::Palace;
+use crate::undo::begin_erasure;
 
 /// The outcome of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -61,7 +62,7 @@ impl Palace {
             let palace = self.clone().in_collection(Some(info.name));
             let collection = palace.open_whole(&OpenOptions::for_writing())?;
             if can_purge {
-                collection.require_eraser()?.begin()?;
+                begin_erasure(collection.as_ref())?;
             }
             palace.encrypt_again(collection.as_ref(), &key, &mut report)?;
             palace.replace_lost_naming_key(collection.as_ref(), &key)?;

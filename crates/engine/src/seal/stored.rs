@@ -18,10 +18,11 @@ use super::policy::SecretPolicy;
 use super::records::FoundSeals;
 use super::resealing::SourceSealing;
 use super::suspects::SecretSuspects;
-use crate::delete::MatchedDrawers;
+use crate::delete::{AskedIds, MatchedDrawers};
 use crate::forget::WatchForgetting;
 use crate::ledger::find_named;
 use crate::palace::{FilingSession, MODEL_CHANGES, Palace, PalaceAddress};
+use crate::undo::begin_erasure;
 use crate::view::DrawerScope;
 
 /// The number of times a source is tried again because another process has mined it.
@@ -190,7 +191,7 @@ impl Palace {
                 found,
                 ..MatchedDrawers::default()
             },
-            None => self.match_drawers(&[], &request.scope)?,
+            None => self.match_drawers(AskedIds::Whole(&[]), &request.scope)?,
         };
         let guard = SecretGuard::new(self)
             .rehearsing(request.dry_run)
@@ -272,7 +273,7 @@ impl SealedGroup<'_> {
             };
             // Before the first change, so that a run that is cut off is known to be unfinished.
             if here.sealed == 0 {
-                filing.collection().require_eraser()?.begin()?;
+                begin_erasure(filing.collection().as_ref())?;
             }
             let number = sealing.len() as u64;
             for one in &mut sealing.drawers {

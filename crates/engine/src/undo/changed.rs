@@ -1,8 +1,7 @@
 //! Undoing the addition and the edit of one drawer.
 
 use loci_core::{
-    CollectionExt as _, DeleteSelection, Drawer, DrawerId, Error, ErrorKind, IdentityState, OpenOptions,
-    Result, Write,
+    DeleteSelection, Drawer, DrawerId, ErrorKind, IdentityState, NewDrawer, OpenOptions, Result, Write,
 };
 
 use super::{UndoReport, apply_as_read, estimate_drawer, model_of_vectors, read_whole, to_new_drawer};
@@ -29,14 +28,15 @@ pub(crate) struct EditedDrawer {
 }
 
 impl AddedDrawer {
-    /// Reads a drawer that was just added; none if it is gone already.
-    pub(crate) fn read(palace: &Palace, id: &DrawerId) -> Result<Option<Self>> {
-        let read = palace.read(|session| read_whole(palace, session.reader(), [id.clone()]))?;
-        Ok(read
-            .into_iter()
-            .next()
-            .filter(|drawer| drawer.damage.is_empty())
-            .map(Self))
+    /// Reads a drawer that was just added; none if it is gone or was changed already.
+    pub(super) fn read(palace: &Palace, new: &NewDrawer) -> Result<Option<Self>> {
+        let mut read = palace.read(|session| read_whole(palace, session.reader(), [new.id.clone()]))?;
+        let Some(stored) = read.pop() else {
+            return Ok(None);
+        };
+        let filed_at = stored.filed_at.unwrap_or_else(|| palace.now());
+        let is_known = stored.is_same_apart_from_vector(&new.to_filed_drawer(filed_at)?);
+        Ok(Some(stored).filter(|_| is_known).map(Self))
     }
 
     pub(super) fn estimate_size(&self) -> usize {
@@ -131,8 +131,12 @@ impl EditedDrawer {
         // Once more, in case another process has collected the records before the text was there.
         guard.store_seals(&seals)?;
         if receipt.replaced.is_empty() {
-            let message = "another drawer holds this piece of the source by now";
-            return Err(Error::new(ErrorKind::Conflict, message).with_hint("nothing was changed"));
+            report.embedded = 0;
+            report.leave(
+                &self.before.id,
+                "stays as it is: another drawer has its old place in its source by now",
+            );
+            return Ok(report);
         }
         report.undone = 1;
         Ok(report)

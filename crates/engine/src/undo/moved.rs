@@ -7,11 +7,15 @@ use loci_core::{
     Result, Write,
 };
 
-use super::UndoReport;
+use super::{MOST_REMEMBERED_DRAWERS, UndoReport};
 use crate::palace::Palace;
 
 /// The fields that a move sets.
 const FIELDS: [&str; 2] = ["wing", "room"];
+
+/// Where drawers were before they were moved; none if they are too many to be remembered.
+#[derive(Debug)]
+pub(crate) struct MoveMemory(Option<Vec<MovedDrawer>>);
 
 /// A drawer that was moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +32,33 @@ struct PlaceChange {
     /// The metadata under the same key, which is a value of its own if it is no text.
     metadata: Option<MetadataValue>,
     after: Option<String>,
+}
+
+impl MoveMemory {
+    /// Returns a memory that remembers.
+    pub(crate) fn new() -> Self {
+        Self(Some(Vec::new()))
+    }
+
+    /// Returns a memory that keeps nothing.
+    pub(crate) fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// Keeps drawers, as they were, that were moved to `target`.
+    pub(crate) fn keep<'d>(&mut self, drawers: impl Iterator<Item = &'d Drawer>, target: &DrawerPlace) {
+        if let Some(moved) = &mut self.0 {
+            moved.extend(drawers.map(|drawer| MovedDrawer::new(drawer, target)));
+            if moved.len() as u64 > MOST_REMEMBERED_DRAWERS {
+                self.0 = None;
+            }
+        }
+    }
+
+    /// Returns what was moved, if that is something and all of it was kept.
+    pub(super) fn into_moved(self) -> Option<Vec<MovedDrawer>> {
+        self.0.filter(|moved| !moved.is_empty())
+    }
 }
 
 impl MovedDrawer {

@@ -1,9 +1,9 @@
 //! What an act would touch, before it happens.
 
-use loci_core::{DrawerFields, DrawerId, GetRequest, PalaceFinding, Result};
+use loci_core::{Capability, DrawerFields, DrawerId, GetRequest, PalaceFinding, Result};
 
 use super::{MOST_REMEMBERED_BYTES, MOST_REMEMBERED_DRAWERS};
-use crate::delete::find_drawers;
+use crate::delete::{AskedIds, find_drawers};
 use crate::mine::is_mined;
 use crate::palace::Palace;
 use crate::view::{DrawerScope, DrawerView};
@@ -24,6 +24,8 @@ pub struct ActPreview {
     pub sample: Vec<DrawerView>,
     /// Whether mining filed some of the drawers; counted among those that were looked at.
     pub has_mined: bool,
+    /// Whether deletions are remembered here, so that mining does not bring them back.
+    pub lists_removals: bool,
     /// Whether a move of them can be undone.
     pub can_undo_move: bool,
     /// Whether a deletion of them can be undone.
@@ -33,16 +35,23 @@ pub struct ActPreview {
 }
 
 impl Palace {
-    /// Looks at the drawers that an act on these ids, or on this scope, would touch.
+    /// Looks at the drawers that an act on these whole ids, or on this scope, would touch.
     pub fn preview_act(&self, ids: &[DrawerId], scope: &DrawerScope) -> Result<ActPreview> {
+        let has_ledger = self
+            .address()?
+            .backend
+            .descriptor()
+            .has_capability(&Capability::Sources);
+        let lists_removals = has_ledger && self.key_folder().is_some();
         self.read(|session| {
             let reader = session.reader();
-            let (found, missing) = find_drawers(reader, ids, scope)?;
+            let (found, missing) = find_drawers(reader, AskedIds::Whole(ids), scope)?;
             let mut preview = ActPreview {
                 matched: found.len() as u64,
                 missing,
                 sample: Vec::new(),
                 has_mined: false,
+                lists_removals,
                 can_undo_move: found.len() as u64 <= MOST_REMEMBERED_DRAWERS,
                 can_undo_removal: found.len() as u64 <= MOST_REMEMBERED_DRAWERS,
                 warnings: Vec::new(),

@@ -45,6 +45,14 @@ impl RemovedDrawers {
         self.drawers.len()
     }
 
+    /// Returns the id of the drawer, if it is one.
+    pub(super) fn only_id(&self) -> Option<&DrawerId> {
+        match self.drawers.as_slice() {
+            [one] => Some(&one.id),
+            _ => None,
+        }
+    }
+
     pub(super) fn estimate_size(&self) -> usize {
         self.drawers.iter().map(estimate_drawer).sum::<usize>() + self.listed.len() * 200
     }

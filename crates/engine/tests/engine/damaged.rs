@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::*;
 
@@ -43,6 +44,8 @@ pub(crate) enum Harm {
 pub(crate) struct Damaged<B> {
     pub(crate) inner: B,
     pub(crate) harms: Arc<BTreeMap<&'static str, Harm>>,
+    /// Whether its collections offer moments.
+    pub(crate) has_moments: bool,
 }
 
 impl<B> Damaged<B> {
@@ -50,6 +53,7 @@ impl<B> Damaged<B> {
         Self {
             inner,
             harms: Arc::new(harms.into_iter().collect()),
+            has_moments: false,
         }
     }
 
@@ -57,6 +61,7 @@ impl<B> Damaged<B> {
         Arc::new(Handle {
             inner,
             harms: Arc::clone(&self.harms),
+            has_moments: self.has_moments,
         })
     }
 }
@@ -65,6 +70,48 @@ impl<B> Damaged<B> {
 struct Handle {
     inner: Arc<dyn Collection>,
     harms: Arc<BTreeMap<&'static str, Harm>>,
+    has_moments: bool,
+}
+
+/// A moment of a damaged collection, which damage ends, as it does in the store.
+#[derive(Debug)]
+struct EndingMoment<'a> {
+    handle: &'a Handle,
+    has_ended: AtomicBool,
+}
+
+impl EndingMoment<'_> {
+    fn read<T>(&self, read: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
+        if self.has_ended.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Corrupt, "this moment has ended"));
+        }
+        let answer = read(self.handle);
+        let is_damage = |error: &Error| error.kind() == ErrorKind::Corrupt;
+        self.has_ended
+            .store(answer.as_ref().is_err_and(is_damage), Ordering::Relaxed);
+        answer
+    }
+}
+
+impl CollectionReader for EndingMoment<'_> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
+        self.read(|handle| handle.get(request))
+    }
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+        self.read(|handle| handle.query(request))
+    }
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        self.read(|handle| handle.lexical(request))
+    }
+    fn count(&self, condition: &DrawerCondition) -> Result<u64> {
+        self.read(|handle| handle.count(condition))
+    }
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
+        self.read(|handle| handle.facets(request))
+    }
+    fn info(&self) -> Result<CollectionInfo> {
+        self.read(CollectionReader::info)
+    }
 }
 
 impl Handle {
@@ -217,7 +264,11 @@ impl Collection for Handle {
         self.inner.set_identity(identity, why)
     }
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        Ok(None)
+        let moment = self.has_moments.then(|| EndingMoment {
+            handle: self,
+            has_ended: AtomicBool::new(false),
+        });
+        Ok(moment.map(|moment| Box::new(moment) as Box<dyn CollectionReader>))
     }
     fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
         None

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod counted;
 #[allow(dead_code, reason = "the tests of whole palaces use the rest")]
 mod damaged;
 mod embedders;
@@ -24,6 +25,8 @@ mod status;
 mod switch;
 mod switching_writers;
 mod timeline;
+mod undo;
 mod vectors;
+mod visit;
 
 use scene::*;

@@ -3,7 +3,7 @@
 
 use loci_core::{ErrorKind, FindingSeverity, PalaceDiagnosis, PalaceFinding, Result};
 
-use super::{VerifyReport, VerifyRequest, compare_palaces, verify_collections};
+use super::{VerifyReport, VerifyRequest, compare_palaces, verify_watched};
 use loci_engine::Palace;
 
 /// Progress of a verification.
@@ -20,11 +20,13 @@ pub enum VerifyStep {
 /// `sample` is the number of drawers per collection that are looked up again. With `against`, it is also
 /// about the number of drawers that are compared; without it, all are. Collections of a sound palace that were open
 /// before are closed then.
+///
+/// An error of `watch`, which is told every step, ends the verification with it.
 pub fn verify_palace(
     palace: &Palace,
     sample: Option<u64>,
     against: Option<&Palace>,
-    watch: &mut dyn FnMut(VerifyStep),
+    watch: &mut dyn FnMut(VerifyStep) -> Result<()>,
 ) -> Result<VerifyReport> {
     let address = palace.existing_address()?;
     let other = against.map(Palace::existing_address).transpose()?;
@@ -32,7 +34,7 @@ pub fn verify_palace(
     let request = VerifyRequest {
         sample: sample.unwrap_or(VerifyRequest::default().sample),
     };
-    let mut report = verify_collections(
+    let mut report = verify_watched(
         address.as_borrowed(),
         diagnosis.as_ref(),
         request,
@@ -49,9 +51,14 @@ pub fn verify_palace(
         let sides = (address.as_borrowed(), other.as_borrowed());
         let total: u64 = against.collections()?.iter().map(|info| info.drawers).sum();
         let total = sample.map_or(total, |sample| sample.min(total));
-        report.add_comparison(compare_palaces(sides.0, sides.1, sample, &mut |done| {
-            watch(VerifyStep::Compared(done, total.max(done)));
-        })?);
+        let mut watched = Ok(());
+        let comparison = compare_palaces(sides.0, sides.1, sample, &mut |done| {
+            if watched.is_ok() {
+                watched = watch(VerifyStep::Compared(done, total.max(done)));
+            }
+        })?;
+        watched?;
+        report.add_comparison(comparison);
         report.add_findings(list_other_damage(against)?);
     }
     Ok(report)

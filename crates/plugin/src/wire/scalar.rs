@@ -1,6 +1,9 @@
 //! Metadata on the wire: text, integers and booleans as JSON, floats as `{"f": "0.1"}`.
 
+use std::fmt;
+
 use loci_core::{Metadata, MetadataScalar, MetadataValue};
+use serde::de::{self, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
@@ -89,10 +92,86 @@ pub(crate) struct ReceivedMetadata(pub(crate) Metadata);
 
 impl<'de> Deserialize<'de> for ReceivedMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entries = Map::deserialize(deserializer)?.into_iter();
-        let read = entries.map(|(key, json)| Ok((key, parse_value(json)?)));
-        let read = read.collect::<WireResult<Metadata>>();
-        read.map(Self).map_err(serde::de::Error::custom)
+        deserializer.deserialize_map(MetadataVisitor)
+    }
+}
+
+/// Reads metadata without a tree of JSON in between: every drawer of a bulk load has some.
+struct MetadataVisitor;
+
+impl<'de> Visitor<'de> for MetadataVisitor {
+    type Value = ReceivedMetadata;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of metadata")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<ReceivedMetadata, M::Error> {
+        let mut metadata = Metadata::new();
+        while let Some((key, ReceivedValue(value))) = map.next_entry::<String, _>()? {
+            metadata.insert(key, value);
+        }
+        Ok(ReceivedMetadata(metadata))
+    }
+}
+
+/// A value that was read.
+struct ReceivedValue(MetadataValue);
+
+impl<'de> Deserialize<'de> for ReceivedValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor).map(Self)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = MetadataValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, a 64-bit integer, true, false, a float as {\"f\": \"…\"}, or a list of them")
+    }
+
+    fn visit_bool<E: de::Error>(self, truth: bool) -> Result<MetadataValue, E> {
+        Ok(MetadataValue::One(MetadataScalar::Bool(truth)))
+    }
+
+    fn visit_i64<E: de::Error>(self, int: i64) -> Result<MetadataValue, E> {
+        Ok(MetadataValue::One(MetadataScalar::Int(int)))
+    }
+
+    fn visit_u64<E: de::Error>(self, int: u64) -> Result<MetadataValue, E> {
+        let int = i64::try_from(int).map_err(|_| E::invalid_value(Unexpected::Unsigned(int), &self))?;
+        Ok(MetadataValue::One(MetadataScalar::Int(int)))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MetadataValue, E> {
+        self.visit_string(text.to_owned())
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<MetadataValue, E> {
+        Ok(MetadataValue::One(MetadataScalar::Text(text)))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<MetadataValue, M::Error> {
+        let mut fields = Map::new();
+        while let Some((key, field)) = map.next_entry::<String, Json>()? {
+            fields.insert(key, field);
+        }
+        let float = parse_float(&fields).map_err(de::Error::custom)?;
+        Ok(MetadataValue::One(MetadataScalar::Float(float)))
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<MetadataValue, S::Error> {
+        let mut scalars = Vec::new();
+        while let Some(ReceivedValue(value)) = items.next_element()? {
+            match value {
+                MetadataValue::One(scalar) => scalars.push(scalar),
+                MetadataValue::Many(_) => return Err(de::Error::custom("a list holds no lists")),
+            }
+        }
+        Ok(MetadataValue::Many(scalars))
     }
 }
 

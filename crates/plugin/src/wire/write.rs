@@ -58,7 +58,12 @@ impl<'a> WireWrite<'a> {
 
 /// Returns the forms of a batch and the vectors behind them.
 pub(crate) fn wire_batch(writes: &[Write]) -> (Vec<WireWrite<'_>>, Vec<u8>) {
-    let mut blob = Vec::new();
+    let values = |write: &Write| match write {
+        Write::Add(new) | Write::Upsert(new) => new.embedding.as_ref().map_or(0, Vec::len),
+        Write::Update(patch) => patch.embedding.as_ref().map_or(0, Vec::len),
+        Write::Delete(_) => 0,
+    };
+    let mut blob = Vec::with_capacity(4 * writes.iter().map(values).sum::<usize>());
     let forms = writes
         .iter()
         .map(|write| WireWrite::from_write(write, &mut blob))

@@ -17,7 +17,11 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         ids: vec![id.clone()],
         embeddings: false,
     })?;
-    let drawer = report.drawers.into_iter().next().ok_or_else(|| missing(&id))?;
+    let drawer = report
+        .drawers
+        .into_iter()
+        .next()
+        .ok_or_else(|| missing_drawer(&id))?;
     let content = html! {
         div.page-head {
             h1 { "Drawer" }
@@ -37,7 +41,8 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
     Ok(PageFrame::new(context, NavPage::None, "Drawer").render(&content))
 }
 
-fn missing(id: &DrawerId) -> Error {
+/// Says that no drawer has an id.
+pub(crate) fn missing_drawer(id: &DrawerId) -> Error {
     let message = format!("no drawer has the id {:?}", id.as_str());
     Error::new(ErrorKind::NotFound, message)
         .with_hint("it was removed, or the address is not complete; search for its words")

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::search::FacetList;
 use crate::context::{PageContext, PageResult, read_scope};
+use crate::parts::buttons::form_secret;
 use crate::parts::findings::finding;
 use crate::parts::frame::{NavPage, PageFrame};
 use crate::parts::links::PageLink;
@@ -85,7 +86,10 @@ fn page(context: PageContext<'_>, report: &ListReport) -> Markup {
         @if report.drawers.is_empty() {
             div.empty { p { "No drawer is here." } p { a href="/list" { "Show all drawers" } } }
         } @else if context.may_write() {
-            form #selection method="get" action="/move" {}
+            form #selection method="post" action="/move" {
+                (form_secret(context))
+                input type="hidden" name="back" value=(context.address().unwrap_or_default());
+            }
             ol.card-list.selectable {
                 @for drawer in &report.drawers { (card::selectable_item(drawer)) }
             }
@@ -113,6 +117,8 @@ fn selection_acts(context: PageContext<'_>) -> Markup {
             button form="selection" formaction="/move" { "Move" }
             button form="selection" formaction="/delete" { "Delete" }
             @if context.sees_whole() { button form="selection" formaction="/forget" { "Forget" } }
+            button form="selection" formaction="/export" { "Export" }
+            label.check.choose-all hidden { input type="checkbox" data-choose-all="selection"; span { "Choose all on this page" } }
         }
         @if scoped {
             div.row.small {

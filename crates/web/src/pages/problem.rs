@@ -3,7 +3,7 @@
 use loci_core::{Error, ErrorKind};
 use maud::html;
 
-use crate::context::{PageContext, PageResult};
+use crate::context::PageContext;
 use crate::parts::frame::{NavPage, PageFrame};
 use crate::parts::shown;
 use crate::reply::PageReply;
@@ -35,15 +35,8 @@ pub(crate) fn wrong_method(context: PageContext<'_>, route: &PageRoute) -> PageR
     render(context, &error.with_hint("nothing was changed")).with_status(405)
 }
 
-pub(crate) fn not_built_yet(context: PageContext<'_>) -> PageResult {
-    Ok(render(
-        context,
-        &Error::new(ErrorKind::Unsupported, "not built yet"),
-    ))
-}
-
 /// Returns the HTTP status of a kind of error.
-fn http_status(kind: ErrorKind) -> u16 {
+pub(crate) fn http_status(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::Invalid | ErrorKind::UnsupportedFilter | ErrorKind::DimensionMismatch => 400,
         ErrorKind::Unsupported => 403,

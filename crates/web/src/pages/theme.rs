@@ -1,6 +1,7 @@
 //! The button that changes the colors.
 
 use crate::context::{PageContext, PageResult};
+use crate::parts::links::is_own_path;
 use crate::reply::PageReply;
 use crate::request::ThemeChoice;
 
@@ -14,35 +15,4 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
         theme: Some(theme.unwrap_or(ThemeChoice::System)),
         ..PageReply::see_other(back)
     })
-}
-
-/// Returns whether an address is a path of this site. Browsers read `//host` and `/\host` as other sites.
-fn is_own_path(path: &str) -> bool {
-    let mut chars = path.chars();
-    chars.next() == Some('/')
-        && !matches!(chars.next(), Some('/' | '\\'))
-        && path.chars().all(|c| c.is_ascii_graphic() && c != '\\')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_paths_of_this_site_are_gone_back_to() {
-        for own in ["/", "/search?q=a%20b", "/map#x"] {
-            assert!(is_own_path(own), "{own}");
-        }
-        for foreign in [
-            "",
-            "//host",
-            "/\\host",
-            "http://host",
-            "javascript:x",
-            "/a\r\nb",
-            "/a\\b",
-        ] {
-            assert!(!is_own_path(foreign), "{foreign}");
-        }
-    }
 }

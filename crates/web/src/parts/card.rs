@@ -87,7 +87,8 @@ pub(crate) fn selectable_item(drawer: &DrawerView) -> Markup {
     }
 }
 
-fn body(drawer: &DrawerView) -> Markup {
+/// Shows what a card holds: the line above the words, the words, and where they stand in their source.
+pub(crate) fn body(drawer: &DrawerView) -> Markup {
     let text = drawer.whole_text();
     let part = loci_engine::search::choose_excerpt(text, &[], SHOWN_BYTES);
     html! {

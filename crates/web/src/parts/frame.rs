@@ -7,7 +7,7 @@ use super::shown;
 use crate::assets::{ICON, SCRIPT_FILE, STYLE_SHEET};
 use crate::context::PageContext;
 use crate::reply::PageReply;
-use crate::request::{PageMethod, ThemeChoice};
+use crate::request::ThemeChoice;
 use crate::visit::VisitNotice;
 
 /// The entry of the navigation that a page belongs to.
@@ -89,6 +89,7 @@ impl<'a> PageFrame<'a> {
                         (notices(context))
                         (content)
                     }
+                    (undo_foot(context))
                     (key_help(context))
                 }
             }
@@ -137,10 +138,7 @@ fn theme_button(context: PageContext<'_>) -> Markup {
         ThemeChoice::Light => (ThemeChoice::Dark, "Colors: light. Change to dark"),
         ThemeChoice::Dark => (ThemeChoice::System, "Colors: dark. Change to those of the system"),
     };
-    let back = match context.request.method {
-        PageMethod::Get => current_address(context),
-        PageMethod::Post => "/".to_owned(),
-    };
+    let back = context.address().unwrap_or_else(|| "/".to_owned());
     html! {
         form.inline.theme method="post" action="/theme" {
             (form_secret(context))
@@ -151,17 +149,6 @@ fn theme_button(context: PageContext<'_>) -> Markup {
     }
 }
 
-/// Returns the address of this page.
-fn current_address(context: PageContext<'_>) -> String {
-    let request = context.request;
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(request.query.iter());
-    match query.finish() {
-        query if query.is_empty() => request.path.clone(),
-        query => format!("{}?{query}", request.path),
-    }
-}
-
 /// The sentences that acts left for this page.
 fn notices(context: PageContext<'_>) -> Markup {
     let notices = context.visit.take_notices();
@@ -169,12 +156,27 @@ fn notices(context: PageContext<'_>) -> Markup {
         @for VisitNotice { text, is_problem, can_undo } in &notices {
             div.notice.problem[*is_problem] role="status" {
                 span dir="auto" { (shown::text(text)) }
-                @if *can_undo && context.visit.describe_last_act().is_some() {
-                    (super::buttons::button_form(context, "/undo", &[], "link", &html! { "Undo" }))
+                @if *can_undo && context.visit.acts().describe_last().is_some() {
+                    (undo_button(context, &html! { "Undo" }))
                 }
             }
         }
     }
+}
+
+/// The button that undoes the last act of the visit, on every page until there is none.
+fn undo_foot(context: PageContext<'_>) -> Markup {
+    let last = context.visit.acts().describe_last();
+    html! {
+        @if let Some(last) = last.filter(|_| context.may_write()) {
+            footer.undo-foot { (undo_button(context, &html! { "Undo " (last) })) }
+        }
+    }
+}
+
+fn undo_button(context: PageContext<'_>, label: &Markup) -> Markup {
+    let back = context.address().unwrap_or_default();
+    super::buttons::button_form(context, "/undo", &[("back", &back)], "link", label)
 }
 
 /// The keys, shown by `?`.

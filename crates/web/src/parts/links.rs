@@ -3,6 +3,7 @@
 use form_urlencoded::Serializer;
 use loci_core::DrawerId;
 
+use crate::jobs::JobNumber;
 use crate::request::PageFields;
 
 /// The names of the fields of a scope, in the order in which addresses have them.
@@ -97,6 +98,11 @@ pub(crate) fn drawer_link(id: &DrawerId) -> String {
     PageLink::to("/drawer").with("id", id.as_str()).href()
 }
 
+/// The address of a job.
+pub(crate) fn job_link(number: JobNumber) -> String {
+    PageLink::to("/job").with("number", number.to_string()).href()
+}
+
 /// The address of the place of a drawer in its source.
 pub(crate) fn place_link(source: &str, id: &DrawerId) -> String {
     let link = PageLink::to("/source")
@@ -117,9 +123,35 @@ pub(crate) fn anchor_name(id: &DrawerId) -> String {
     format!("d-{short}")
 }
 
+/// Returns whether an address is a path of this site. Browsers read `//host` and `/\host` as other sites.
+pub(crate) fn is_own_path(path: &str) -> bool {
+    let mut chars = path.chars();
+    chars.next() == Some('/')
+        && !matches!(chars.next(), Some('/' | '\\'))
+        && path.chars().all(|c| c.is_ascii_graphic() && c != '\\')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_paths_of_this_site_are_gone_back_to() {
+        for own in ["/", "/search?q=a%20b", "/map#x"] {
+            assert!(is_own_path(own), "{own}");
+        }
+        for foreign in [
+            "",
+            "//host",
+            "/\\host",
+            "http://host",
+            "javascript:x",
+            "/a\r\nb",
+            "/a\\b",
+        ] {
+            assert!(!is_own_path(foreign), "{foreign}");
+        }
+    }
 
     #[test]
     fn nothing_in_a_name_can_end_an_address() {

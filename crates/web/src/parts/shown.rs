@@ -48,6 +48,11 @@ pub fn plain_name(name: &str) -> String {
         .collect()
 }
 
+/// Appends the HTML of a text of several lines.
+pub(crate) fn push_text(text: &str, html: &mut String) {
+    push_visible(text, true, html);
+}
+
 /// Appends the HTML of a text, with line breaks and tabs as they are if it is a block of lines.
 fn push_visible(text: &str, is_block: bool, html: &mut String) {
     let mut plain = 0;
@@ -159,7 +164,7 @@ mod tests {
         let shown = marked_text("<a> b <c>", &[4..5, 6..9]).into_string();
         assert_eq!(shown, "&lt;a&gt; <mark>b</mark> <mark>&lt;c&gt;</mark>");
         // A range that is not on a character is left out, and its text is still shown.
-        assert_eq!(marked_text("é", &[1..2]).into_string(), "é");
+        assert_eq!(marked_text("é", std::slice::from_ref(&(1..2))).into_string(), "é");
     }
 
     #[test]

@@ -6,5 +6,14 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod activity;
+mod acts;
+mod diary;
+mod doctor;
+mod jobs;
+mod machine;
+mod models;
+mod offline;
 mod reading;
 mod scene;
+mod source;

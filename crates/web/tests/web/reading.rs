@@ -199,7 +199,6 @@ fn a_visitor_of_one_wing_never_learns_of_another() {
     let site = scene.site_for(AccessPolicy {
         read_only: true,
         wings: vec!["garden".into()],
-        ..AccessPolicy::default()
     });
     for target in [
         "/",

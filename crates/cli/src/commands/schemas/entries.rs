@@ -43,7 +43,7 @@ use crate::commands::mcp::ListeningAddress;
 use crate::commands::model::{AddedServer, InstalledModel, ModelList, ModelRemoval, ModelVerifyReport};
 use crate::commands::palaces::PalaceList;
 use crate::commands::restore::RestoreReport;
-use crate::commands::web::WebLink;
+use crate::commands::web::{ExportedPage, WebLink};
 use crate::errors::ErrorDocument;
 
 /// A line of an export.
@@ -83,6 +83,10 @@ fn list_start() -> Vec<CommandSchema> {
         CommandSchema::of_document::<WebLink>(
             "loci web",
             "The link that signs in, printed once the server accepts connections.",
+        ),
+        CommandSchema::of_document::<ExportedPage<'_>>(
+            "loci web --export FILE",
+            "The file that was written, and what could not be read in full.",
         ),
         CommandSchema::of_document::<WakeUpReport>(
             "loci wake-up",

@@ -77,7 +77,7 @@ impl OwnMachine {
 }
 
 /// The name of a palace for people: of a folder the last part, of a server the URL without its password.
-fn name_palace(location: &PalaceLocation) -> String {
+pub(super) fn name_palace(location: &PalaceLocation) -> String {
     match &location.place {
         PalacePlace::Folder(folder) => {
             let name = folder.file_name().unwrap_or(folder.as_os_str());

@@ -190,6 +190,8 @@ fn run_agents(runs: &mut CommandRuns) {
     runs.run("loci connect", &["connect"]);
     run_server("loci mcp --http", &["mcp", "--http", "127.0.0.1:0"], runs);
     run_server("loci web", &["web", "--no-open", "--port", "0"], runs);
+    let page = ["web", "--export", "page.html", "--wing", "work", "--wing", "wrok"];
+    runs.run("loci web --export FILE", &page);
 }
 
 /// Starts a server, which serves until it is ended; its address is all that it prints.

@@ -64,24 +64,21 @@ impl Writer {
     /// Starts a process that adds `batches` batches of `size` drawers; `crash` names a point where it ends itself.
     pub(crate) fn start(palace: &Path, name: &str, batches: usize, size: usize, crash: Option<&str>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loci"));
-        command
-            .args([
-                "add",
-                "--json",
-                "--jsonl",
-                "-",
-                "--batch",
-                &size.to_string(),
-                "--palace",
-            ])
-            .arg(palace);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        command.arg("--palace").arg(palace);
         if let Some(point) = crash {
             command.env("LOCI_CRASH_AT", point);
         }
+        Self::start_with(command, name, batches, size)
+    }
+
+    /// Starts the process of `command`, which names the palace, and feeds it as above.
+    pub(crate) fn start_with(mut command: Command, name: &str, batches: usize, size: usize) -> Self {
+        let size_text = size.to_string();
+        command
+            .args(["add", "--json", "--jsonl", "-", "--batch", &size_text])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let batches: Vec<Vec<String>> = (0..batches)
             .map(|batch| (0..size).map(|n| format!("{name}-{batch}-{n}")).collect())
@@ -110,6 +107,16 @@ impl Writer {
             receipts,
             batches,
         }
+    }
+
+    /// Returns the number of the process.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Ends the process at once, as kill −9 does.

@@ -211,6 +211,16 @@ impl WrongCollection {
                 expects: &[],
                 ..*request
             }),
+            BackendFlaw::ComparesVectorsToo => {
+                let stored = self.inner.get(&GetRequest {
+                    include: DrawerFields::EVERYTHING,
+                    ..GetRequest::by_ids(request.expects.iter().map(|drawer| drawer.id.clone()))
+                })?;
+                if !request.expects.is_empty() && stored != request.expects {
+                    return Err(Error::new(ErrorKind::Conflict, "it was changed"));
+                }
+                self.inner.apply(request)
+            }
             BackendFlaw::AdoptsOnEachWrite => (self.beyond.by_name)()?.apply(request),
             _ => self.keys.apply(request),
         }

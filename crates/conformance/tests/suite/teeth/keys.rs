@@ -33,6 +33,12 @@ impl WrongKeys {
         };
         match self.flaw {
             BackendFlaw::ForgetsKeysElsewhere => self.remember_here(request, key),
+            BackendFlaw::ComparesRepetitions if !request.expects.is_empty() => {
+                self.inner.apply(&ApplyRequest {
+                    key: None,
+                    ..*request
+                })
+            }
             BackendFlaw::UsesUpTheKeyOfAFailure => self.use_up(request, key),
             BackendFlaw::TakesAKeyForOtherWrites => match self.inner.apply(request) {
                 Err(error) if error.kind() == ErrorKind::Conflict => self.inner.apply(&ApplyRequest {

@@ -163,6 +163,18 @@ fn wrong_keys_and_budgets_are_caught() {
             BackendFlaw::WritesThenTimesOut,
             "budgets::a_write_whose_budget_is_used_up_is_timed_out_and_nothing_was_written",
         ),
+    ] {
+        expect_caught(flaw, name);
+    }
+    expect_caught_by_chance(
+        BackendFlaw::ForgetsKeysElsewhere,
+        "idempotency::of_processes_that_apply_a_batch_under_one_key_at_once_one_applies_it_and_all_have_its_receipt",
+    );
+}
+
+#[test]
+fn batches_that_overwrite_what_was_not_expected_are_caught() {
+    for (flaw, name) in [
         (
             BackendFlaw::OverwritesTheUnexpected,
             "expectations::if_one_of_them_was_changed_or_removed_nothing_is_written_and_the_call_is_a_conflict",
@@ -175,13 +187,21 @@ fn wrong_keys_and_budgets_are_caught() {
             BackendFlaw::OverwritesTheUnexpected,
             "expectations::of_those_who_expect_one_drawer_and_change_it_at_once_one_succeeds",
         ),
+        (
+            BackendFlaw::ComparesVectorsToo,
+            "expectations::a_drawer_that_only_got_another_vector_is_as_it_was_read",
+        ),
+        (
+            BackendFlaw::ComparesRepetitions,
+            "expectations::a_repetition_under_its_key_is_not_compared_again",
+        ),
+        (
+            BackendFlaw::UsesUpTheKeyOfAFailure,
+            "expectations::a_repetition_under_its_key_is_not_compared_again",
+        ),
     ] {
         expect_caught(flaw, name);
     }
-    expect_caught_by_chance(
-        BackendFlaw::ForgetsKeysElsewhere,
-        "idempotency::of_processes_that_apply_a_batch_under_one_key_at_once_one_applies_it_and_all_have_its_receipt",
-    );
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(crate) enum BackendFlaw {
     ForgetsOtherSpaces,
     IgnoresExpects,
     OverwritesTheUnexpected,
+    ComparesVectorsToo,
+    ComparesRepetitions,
     LosesTheLastPart,
     CommitsPartsApart,
     CommitsRevisionsApart,

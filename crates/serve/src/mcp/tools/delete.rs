@@ -51,6 +51,7 @@ impl PalaceTool for DeleteTool {
         let only_counts = input.dry_run == Some(true) || input.count.is_none();
         let request = DeleteRequest {
             ids,
+            whole_ids: false,
             scope: input.scope.parse(call.palace.now())?,
             expected: input.count,
             dry_run: only_counts,

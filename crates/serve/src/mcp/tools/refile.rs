@@ -47,6 +47,7 @@ impl PalaceTool for MoveTool {
         let ids = parse_ids(&input.ids)?;
         let report = call.palace.move_drawers(&MoveRequest {
             ids: ids.clone(),
+            whole_ids: false,
             scope: input.scope.parse(call.palace.now())?,
             to_wing: input.to_wing,
             to_room: input.to_room,
