@@ -126,7 +126,7 @@ impl Drop for ScratchWorld {
         }
         // By an instance of its own: the case may have closed the one under test.
         let Ok(backend) = (self.make)() else { return };
-        let spaced = |palace: &PalaceRef| NAMESPACES.map(|namespace| palace.in_namespace(namespace));
+        let spaced = |palace: &PalaceRef| NAMESPACES.map(|namespace| palace.clone().in_namespace(namespace));
         for palace in self.palaces.iter().flat_map(|palace| {
             let own = std::iter::once(palace.clone());
             own.chain(spaced(palace)).collect::<Vec<_>>()

@@ -7,10 +7,9 @@ use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult};
 use crate::jobs::{JobHandle, JobOutcome, JobPlan, JobProgress};
-use crate::pages::job::job_link;
 use crate::parts::buttons::form_secret;
 use crate::parts::frame::{NavPage, PageFrame};
-use crate::parts::links::drawer_link;
+use crate::parts::links::{drawer_link, job_link};
 use crate::parts::preview::{self, ActRefusal};
 use crate::parts::selection::ActSelection;
 use crate::parts::shown;

@@ -110,6 +110,11 @@ pub(crate) fn source_link(source: &str) -> String {
     PageLink::to("/source").with("source", source).href()
 }
 
+/// The address of a job.
+pub(crate) fn job_link(number: u64) -> String {
+    PageLink::to("/job").with("number", number.to_string()).href()
+}
+
 /// The name of the element that shows a drawer, for fragments: ids may hold any character, names may not.
 pub(crate) fn anchor_name(id: &DrawerId) -> String {
     let hash = blake3::hash(id.as_str().as_bytes()).to_hex();
