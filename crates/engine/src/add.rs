@@ -4,7 +4,7 @@ use loci_core::{NewDrawer, Receipt, Result, Write};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::palace::Palace;
+use crate::palace::{DrawerAct, Palace};
 use crate::seal::{SecretGuard, SecretTally};
 
 /// A drawer to file.
@@ -36,11 +36,12 @@ pub struct AddReport {
 impl Palace {
     /// Files a drawer, creating the palace if it does not exist. Costs one read and one write.
     pub fn add(&self, request: &AddRequest) -> Result<AddReport> {
+        let palace = self.for_act(DrawerAct::Changes)?;
         let drawer = &request.drawer;
         // Only a drawer with its own vector may decide the model of a collection that is created for it.
         let brings = drawer.embedding.is_some().then_some(drawer);
-        self.run_filing(brings, |filing| {
-            let guard = SecretGuard::new(self);
+        palace.run_filing(brings, |filing| {
+            let guard = SecretGuard::new(&palace);
             let sealed = guard.guard_drawer(drawer.clone(), Vec::new())?;
             guard.store_seals(&[sealed.seals()])?;
             let write = if request.upsert { Write::Upsert } else { Write::Add };

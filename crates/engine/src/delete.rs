@@ -12,7 +12,7 @@ use loci_core::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::palace::Palace;
+use crate::palace::{DrawerAct, Palace};
 use crate::show::resolve_id;
 use crate::undo::RemovalMemory;
 use crate::view::DrawerScope;
@@ -132,7 +132,7 @@ impl Palace {
         request: &DeleteRequest,
         memory: &mut RemovalMemory,
     ) -> Result<DeleteReport> {
-        self.access().check_writable()?;
+        let palace = self.for_act(DrawerAct::Removes)?;
         // An empty request would otherwise mean the whole palace.
         if request.ids.is_empty() && request.scope.asks_nothing() {
             return Err(Error::invalid("no drawers to remove were named")
@@ -142,7 +142,7 @@ impl Palace {
             found,
             missing,
             warnings,
-        } = self.match_drawers(AskedIds::new(&request.ids, request.whole_ids), &request.scope)?;
+        } = palace.match_drawers(AskedIds::new(&request.ids, request.whole_ids), &request.scope)?;
         let report = DeleteReport {
             matched: found.len() as u64,
             deleted: 0,
@@ -155,8 +155,8 @@ impl Palace {
             return Ok(report);
         }
         // By id, not by the scope again: a drawer filed since the count must not be removed with the others.
-        let removed =
-            self.write(|collection| remove_drawers(self, collection, &found, RemovalDepth::Drawers, memory))?;
+        let removed = palace
+            .write(|collection| remove_drawers(&palace, collection, &found, RemovalDepth::Drawers, memory))?;
         let mut warnings = report.warnings.clone();
         warnings.extend(removed.unlisted.map(|why| unlisted_finding(&why)));
         Ok(DeleteReport {

@@ -11,7 +11,7 @@ use crate::note::{
     NoteReport, check_text, choose_wing, derive_id_from_key, file_words, note_provenance, parse_name,
     parse_optional_name,
 };
-use crate::palace::{Palace, PalaceSession};
+use crate::palace::{DrawerAct, Palace, PalaceSession};
 use crate::view::{DrawerScope, DrawerView};
 
 /// The room of every diary, and the kind of its drawers.
@@ -86,12 +86,13 @@ impl Palace {
         if let Some(topic) = &request.topic {
             metadata.insert("topic", topic.clone());
         }
-        let (note, _) = file_words(self, &|reader, guard| {
+        let palace = self.for_act(DrawerAct::Changes)?;
+        let (note, _) = file_words(&palace, &|reader, guard| {
             let draft = NewDrawer {
                 metadata: metadata.clone(),
-                provenance: Some(note_provenance(self, request.by.as_deref(), false)),
+                provenance: Some(note_provenance(&palace, request.by.as_deref(), false)),
                 place: DrawerPlace {
-                    wing: Some(diary_wing(self, reader, wing.as_deref(), &agent)?),
+                    wing: Some(diary_wing(&palace, reader, wing.as_deref(), &agent)?),
                     room: Some(DIARY.into()),
                     speaker: Some(agent.clone()),
                     kind: Some(DIARY.into()),

@@ -134,7 +134,7 @@ impl Palace {
     /// Records the model that made the vectors of the selected collection. Unless forced, some drawers are
     /// embedded again and compared first.
     pub fn set_embedder(&self, request: &SetEmbedderRequest) -> Result<SetEmbedderReport> {
-        self.access().check_whole("recording a model")?;
+        self.access().check_upkeep("recording a model")?;
         self.write(|collection| record_embedder(collection, request))
     }
 }
@@ -143,7 +143,7 @@ impl Palace {
     /// Records a model as the maker of the vectors of the selected collection, if no model is recorded and it makes the
     /// same vectors of some of the texts. Returns whether it was recorded.
     pub fn recognise_embedder(&self, embedder: &dyn Embedder) -> Result<bool> {
-        self.access().check_whole("recording a model")?;
+        self.access().check_upkeep("recording a model")?;
         self.write(|collection| {
             let info = collection.info()?;
             let fits = info.dimension == Some(embedder.identity().dimension);

@@ -71,8 +71,7 @@ pub type WatchForgetting<'a> = dyn FnMut(&str, u64, u64) + 'a;
 impl Palace {
     /// Removes drawers so that no byte of them is left in the palace or in its copies.
     pub fn forget(&self, request: &ForgetRequest, watch: &mut WatchForgetting<'_>) -> Result<ForgetReport> {
-        self.access().check_writable()?;
-        self.access().check_whole("forgetting")?;
+        self.access().check_forgetting()?;
         let address = self.existing_address()?;
         address
             .backend
@@ -191,7 +190,7 @@ impl Palace {
         ids: &[DrawerId],
         watch: &mut dyn FnMut(u64, u64),
     ) -> Result<ForgottenHere> {
-        let collection = self.open(&OpenOptions::for_writing())?;
+        let collection = self.open_whole(&OpenOptions::for_writing())?;
         let eraser = collection.require_eraser()?;
         // Drawers that were deleted before may have left bytes, so that ids without a drawer are a reason as well.
         let is_due =

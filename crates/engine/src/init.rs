@@ -51,8 +51,7 @@ pub struct InitReport {
 impl Palace {
     /// Creates the selected collection and its palace if they do not exist.
     pub fn init(&self, request: &InitRequest) -> Result<InitReport> {
-        self.access().check_whole("making a collection")?;
-        self.access().check_writable()?;
+        self.access().check_upkeep("making a collection")?;
         let address = self.address()?;
         let name = match self.named_collection() {
             Some(name) => name.clone(),

@@ -32,7 +32,7 @@ pub struct MaintainReport {
 impl Palace {
     /// Runs one kind of upkeep on the selected collection.
     pub fn maintain(&self, request: &MaintainRequest) -> Result<MaintainReport> {
-        self.access().check_whole("upkeep")?;
+        self.access().check_upkeep("upkeep")?;
         let backend = self.address()?.backend;
         let descriptor = backend.descriptor();
         let kinds = &descriptor.maintenance;

@@ -315,7 +315,7 @@ impl Palace {
     /// source is old or new, and the next run continues.
     pub fn mine(&self, request: &MineRequest, watch: &mut dyn FnMut(MineProgress)) -> Result<MineReport> {
         // Mining decides on wings by itself and reads the ledger of all sources, so it needs the whole palace.
-        self.access().check_whole("mining")?;
+        self.access().check_mining()?;
         let began = Instant::now();
         let clock = || self.now();
         let report = run::MineRun::new(self, request, &clock, watch)?.run()?;

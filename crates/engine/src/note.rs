@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::ids::derive_id;
 use crate::mine::spell_wing;
-use crate::palace::Palace;
+use crate::palace::{DrawerAct, Palace};
 use crate::seal::{DrawerSeals, SealedDrawer, SecretGuard};
 use crate::view::address;
 use loci_mine::project::tidy_name;
@@ -100,9 +100,10 @@ impl Palace {
             .transpose()?;
         // Taken once: the closure below may run twice, and both runs must file the same note.
         let said_at = request.said_at.unwrap_or_else(|| self.now());
-        file_words(self, &|reader, guard| {
+        let palace = self.for_act(DrawerAct::Changes)?;
+        file_words(&palace, &|reader, guard| {
             let place = DrawerPlace {
-                wing: choose_wing(self, reader, wing.as_deref())?,
+                wing: choose_wing(&palace, reader, wing.as_deref())?,
                 room: room.clone(),
                 source: request.source.clone(),
                 speaker: request.speaker.clone(),
@@ -112,7 +113,7 @@ impl Palace {
             };
             let draft = NewDrawer {
                 metadata: request.metadata.clone(),
-                provenance: Some(note_provenance(self, request.by.as_deref(), request.by_hand)),
+                provenance: Some(note_provenance(&palace, request.by.as_deref(), request.by_hand)),
                 ..NewDrawer::new(derive_id(&place, &request.text), request.text.clone())
             };
             let mut sealed = guard.guard_drawer(NewDrawer { place, ..draft }, Vec::new())?;
@@ -177,8 +178,7 @@ pub(crate) fn choose_wing(
     reader: &dyn CollectionReader,
     named: Option<&str>,
 ) -> Result<Option<String>> {
-    let first = || palace.access().wings.first().map(String::as_str);
-    let wing = named.or_else(first);
+    let wing = named.or_else(|| palace.access().first_wing());
     wing.map(|wing| spell_wing(reader, wing)).transpose()
 }
 

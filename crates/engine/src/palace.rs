@@ -25,6 +25,7 @@ use loci_core::{
 };
 
 pub use access::AccessPolicy;
+pub(crate) use access::DrawerAct;
 pub use embedders::EmbedderCatalog;
 pub(crate) use embedders::check_named_embedder;
 
@@ -275,16 +276,22 @@ impl Palace {
         ))
     }
 
-    /// Opens the selected collection, limited to the wings this caller may see.
+    /// Opens the selected collection, limited to the wings this caller may see, or may change if it is opened for
+    /// writing.
     pub fn open(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
-        if !self.access.is_restricted() {
+        let reach = if options.writable {
+            self.access.reads.intersection(&self.access.writes)
+        } else {
+            self.access.reads.clone()
+        };
+        if reach.is_everywhere() {
             return self.open_whole(options);
         }
         // The filter must use the collection's own spelling of each wing, which only an unrestricted handle can
         // read.
         let whole = self.open_whole(&OpenOptions::default())?;
         self.open_whole(&OpenOptions {
-            visible: self.access.visible_filter(whole.as_ref())?,
+            visible: access::spell_reach(&reach, whole.as_ref())?,
             ..options.clone()
         })
     }
@@ -405,7 +412,7 @@ impl Palace {
         let name = self.collection_name()?;
         let options = OpenOptions {
             // There is no collection yet whose spelling of wings could differ.
-            visible: self.access.visible_filter_unspelled(),
+            visible: access::unspelled_reach(&self.access.reads.intersection(&self.access.writes)),
             ..options.clone()
         };
         let mode = CreateMode::OpenExisting;

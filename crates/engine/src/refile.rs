@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::delete::{AskedIds, check_expected_count, find_drawers};
 use crate::mine::spell_wing;
 use crate::note::parse_optional_name;
-use crate::palace::Palace;
+use crate::palace::{DrawerAct, Palace};
 use crate::undo::MoveMemory;
 use crate::view::DrawerScope;
 
@@ -64,13 +64,13 @@ impl Palace {
         request: &MoveRequest,
         memory: &mut MoveMemory,
     ) -> Result<MoveReport> {
-        self.access().check_writable()?;
+        let palace = self.for_act(DrawerAct::Changes)?;
         let target = parse_target(request)?;
         if request.ids.is_empty() && request.scope.asks_nothing() {
             return Err(Error::invalid("no drawers to move were named")
                 .with_hint("nothing was moved; name ids, or a scope like --source notes.md"));
         }
-        let (found, mut report) = self.read(|session| {
+        let (found, mut report) = palace.read(|session| {
             let ids = AskedIds::new(&request.ids, request.whole_ids);
             let (found, missing) = find_drawers(session.reader(), ids, &request.scope)?;
             let warnings = if found.is_empty() {
@@ -93,8 +93,8 @@ impl Palace {
         for some in found.chunks(MOVED_AT_ONCE) {
             // Short transactions let other writers in between; a move that is interrupted is completed by
             // repeating it.
-            report.moved += self.write(|collection| {
-                let target = spell_target(self, collection, &target)?;
+            report.moved += palace.write(|collection| {
+                let target = spell_target(&palace, collection, &target)?;
                 move_batch(collection, some, &target, memory)
             })?;
         }

@@ -76,13 +76,13 @@ impl Palace {
         embedder: &dyn Embedder,
         watch: &mut dyn FnMut(SwitchProgress) -> bool,
     ) -> Result<SwitchReport> {
-        self.access().check_whole("a change of model")?;
+        self.access().check_upkeep("a change of model")?;
         self.write(|collection| switch_model(collection, embedder, watch))
     }
 
     /// Takes one step of a switch: pauses it or rolls it back.
     pub fn step_switch(&self, step: &SwitchStep) -> Result<SwitchReport> {
-        self.access().check_whole("a change of model")?;
+        self.access().check_upkeep("a change of model")?;
         self.write(|collection| {
             Ok(SwitchReport {
                 ended: match step {

@@ -85,7 +85,7 @@ impl Palace {
 
     /// Removes the drawers of the sources that `report` lists as vanished; their number must be `expected`.
     pub fn remove_vanished(&self, report: &SyncReport, expected: u64) -> Result<RemovedCounts> {
-        self.access().check_whole("removing vanished sources")?;
+        self.access().check_upkeep("removing vanished sources")?;
         self.write(|collection| remove_vanished(collection, report, expected))
     }
 }

@@ -17,7 +17,7 @@ use loci_core::{
     IdentityState, NewDrawer, Receipt, Result, Write,
 };
 
-use crate::palace::Palace;
+use crate::palace::{DrawerAct, Palace};
 pub(crate) use changed::{AddedDrawer, EditedDrawer};
 use erasure::ErasureMark;
 pub(crate) use erasure::begin_erasure;
@@ -128,13 +128,16 @@ impl Palace {
     /// Makes the inverse of an act, in one batch. A drawer that was changed, moved, removed or filed again since the act
     /// is left as it is.
     pub fn undo(&self, act: &PalaceAct) -> Result<UndoReport> {
-        self.access().check_writable()?;
+        let palace = self.for_act(match &act.memory {
+            ActMemory::Added(_) => DrawerAct::Removes,
+            ActMemory::Edited(_) | ActMemory::Moved(_) | ActMemory::Removed(_) => DrawerAct::Changes,
+        })?;
         act.mark.check(self)?;
         match &act.memory {
-            ActMemory::Added(added) => added.undo(self),
-            ActMemory::Edited(edited) => edited.undo(self),
-            ActMemory::Moved(moved) => moved::undo_move(self, moved),
-            ActMemory::Removed(removed) => removed.undo(self),
+            ActMemory::Added(added) => added.undo(&palace),
+            ActMemory::Edited(edited) => edited.undo(&palace),
+            ActMemory::Moved(moved) => moved::undo_move(&palace, moved),
+            ActMemory::Removed(removed) => removed.undo(&palace),
         }
     }
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::note::{check_text, choose_wing, note_provenance, parse_optional_name};
-use crate::palace::{FilingSession, Palace};
+use crate::palace::{DrawerAct, FilingSession, Palace};
 use crate::seal::{DrawerSeals, FoundSeals, SealedSpan, SecretGuard, SecretTally, find_labels};
 use crate::show::resolve_id;
 use crate::undo::{EditedDrawer, apply_as_read};
@@ -129,42 +129,56 @@ impl Palace {
         remembers: bool,
     ) -> Result<(UpdateReport, Option<EditedDrawer>)> {
         let request = request.parse()?;
-        self.run_change(|filing| {
-            let reader = filing.reader();
-            let id = resolve_id(reader, &request.id)?.ok_or_else(|| missing_drawer(&request.id))?;
-            let read = if remembers || request.seen.is_some() {
-                Some(read_one_whole(self, reader, &id)?.ok_or_else(|| missing_drawer(&id))?)
-            } else {
-                None
-            };
-            if let (Some(seen), Some(read)) = (&request.seen, &read) {
-                seen.check(read)?;
-            }
-            let mut patch = self.plan_patch(&request, reader, &id)?;
-            let secrets = seal_patch(self, &mut patch, &request.absorbs)?;
-            filing.embed_patch(&mut patch)?;
-            let mut batch = vec![Write::Update(patch.clone())];
-            if !request.absorbs.is_empty() {
-                batch.push(Write::Delete(DeleteSelection::Ids(request.absorbs.clone())));
-            }
-            let expected = read.as_slice();
-            let receipt = apply_as_read(self, filing.collection().as_ref(), &batch, expected)?;
-            // Removed by another process between the lookup and the write.
-            if receipt.missing.contains(&id) {
-                return Err(missing_drawer(&id));
-            }
-            let report = UpdateReport {
-                id,
-                updated: true,
-                secrets: secrets.describe(),
-                seq: Some(receipt.seq).filter(|_| !self.access().is_restricted()),
-            };
-            let before = read.filter(|_| remembers && request.absorbs.is_empty());
-            Ok((
-                report,
-                before.and_then(|before| remember(self, filing, before, &patch)),
-            ))
-        })
+        let act = if request.absorbs.is_empty() {
+            DrawerAct::Changes
+        } else {
+            DrawerAct::ChangesAndRemoves
+        };
+        let palace = self.for_act(act)?;
+        palace.run_change(|filing| palace.update_once(filing, &request, remembers))
+    }
+
+    /// Makes the change once; another run may follow on a fresh session.
+    fn update_once(
+        &self,
+        filing: &FilingSession,
+        request: &UpdateRequest,
+        remembers: bool,
+    ) -> Result<(UpdateReport, Option<EditedDrawer>)> {
+        let reader = filing.reader();
+        let id = resolve_id(reader, &request.id)?.ok_or_else(|| missing_drawer(&request.id))?;
+        let read = if remembers || request.seen.is_some() {
+            Some(read_one_whole(self, reader, &id)?.ok_or_else(|| missing_drawer(&id))?)
+        } else {
+            None
+        };
+        if let (Some(seen), Some(read)) = (&request.seen, &read) {
+            seen.check(read)?;
+        }
+        let mut patch = self.plan_patch(request, reader, &id)?;
+        let secrets = seal_patch(self, &mut patch, &request.absorbs)?;
+        filing.embed_patch(&mut patch)?;
+        let mut batch = vec![Write::Update(patch.clone())];
+        if !request.absorbs.is_empty() {
+            batch.push(Write::Delete(DeleteSelection::Ids(request.absorbs.clone())));
+        }
+        let expected = read.as_slice();
+        let receipt = apply_as_read(self, filing.collection().as_ref(), &batch, expected)?;
+        // Removed by another process between the lookup and the write.
+        if receipt.missing.contains(&id) {
+            return Err(missing_drawer(&id));
+        }
+        let report = UpdateReport {
+            id,
+            updated: true,
+            secrets: secrets.describe(),
+            seq: Some(receipt.seq).filter(|_| !self.access().is_restricted()),
+        };
+        let before = read.filter(|_| remembers && request.absorbs.is_empty());
+        Ok((
+            report,
+            before.and_then(|before| remember(self, filing, before, &patch)),
+        ))
     }
 
     /// Plans the change of the drawer `id`, before its secrets are sealed.

@@ -1,9 +1,9 @@
 //! One request under way: the site, the request, and the visitor.
 
 use loci_core::{DrawerId, Error, Result, Timestamp};
-use loci_engine::Palace;
 use loci_engine::undo::PalaceAct;
 use loci_engine::view::{DrawerScope, ScopeFields};
+use loci_engine::{AccessPolicy, Palace};
 
 use crate::acts::{ActBeginning, ActBoard};
 use crate::host::SiteHost;
@@ -74,12 +74,17 @@ impl<'a> PageContext<'a> {
         self.palace().now()
     }
 
-    /// Whether the visitor may change anything.
-    pub(crate) fn may_write(&self) -> bool {
-        !self.palace().access().read_only
+    /// What the visitor may do.
+    pub(crate) fn access(&self) -> &'a AccessPolicy {
+        self.palace().access()
     }
 
-    /// Whether the visitor sees the whole palace, so that acts on all of it are offered.
+    /// Whether the visitor may file and change drawers somewhere.
+    pub(crate) fn may_write(&self) -> bool {
+        self.access().may_write()
+    }
+
+    /// Whether the visitor sees the whole palace.
     pub(crate) fn sees_whole(&self) -> bool {
         !self.palace().access().is_restricted()
     }

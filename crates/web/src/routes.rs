@@ -27,7 +27,7 @@ pub(crate) struct PageRoute {
     pub(crate) get: Option<RouteAction>,
     /// Answers a POST.
     pub(crate) post: Option<RouteAction>,
-    /// Whether a POST needs the right to write.
+    /// Whether a POST changes something, so that visitors who may change nothing are refused.
     pub(crate) writes: bool,
 }
 

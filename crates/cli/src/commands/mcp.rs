@@ -167,10 +167,7 @@ pub(super) fn wing_named(given: &str) -> Result<String> {
 /// The palace with the access its clients have, located when first used.
 fn served_palace(args: &McpArgs, session: &CommandSession) -> Result<Palace> {
     let wings = args.wing.iter().map(|wing| wing_named(wing));
-    let access = AccessPolicy {
-        read_only: args.read_only,
-        wings: wings.collect::<Result<_>>()?,
-    };
+    let access = AccessPolicy::limited(args.read_only, wings.collect::<Result<_>>()?);
     let palace = session.palace_when_needed().entering_through(FilingDoor::Agent);
     Ok(palace.restricted_to(access))
 }

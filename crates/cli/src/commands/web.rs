@@ -104,10 +104,7 @@ pub(crate) fn run(args: &WebArgs, session: &mut CommandSession) -> CommandResult
 
 fn build_site(args: &WebArgs, session: &CommandSession) -> Result<Site> {
     let wings = args.wing.iter().map(|wing| wing_named(wing));
-    let access = AccessPolicy {
-        read_only: args.read_only,
-        wings: wings.collect::<Result<_>>()?,
-    };
+    let access = AccessPolicy::limited(args.read_only, wings.collect::<Result<_>>()?);
     let host = OwnMachine::new(session)?;
     let palace = session.palace_when_needed().entering_through(FilingDoor::Page);
     Ok(Site::new(palace.restricted_to(access), Arc::new(host)))

@@ -1,51 +1,192 @@
-//! Access policy: the wings a caller may see, and whether it may write.
+//! Access policy: where a caller may read, file and remove, and whether it runs the palace.
 
-use loci_core::{CollectionReader, Error, ErrorKind, Filter, FilterComparison, MetadataScalar, Result};
+use std::borrow::Cow;
 
+use loci_core::{
+    CollectionReader, Error, ErrorKind, Filter, FilterComparison, MetadataScalar, Result, WingReach,
+};
+
+use super::Palace;
 use crate::mine::spell_wing;
 
 /// The rights of a caller. The default permits everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessPolicy {
-    /// Every write is refused.
-    pub read_only: bool,
-    /// The only wings that exist for the caller; all if empty.
-    pub wings: Vec<String>,
+    /// The wings that exist for the caller.
+    pub reads: WingReach,
+    /// The wings in which it may file and change drawers, as far as they exist for it.
+    pub writes: WingReach,
+    /// The wings in which it may remove drawers, as far as they exist for it.
+    pub deletes: WingReach,
+    /// Whether it may do what concerns the whole palace, as far as it may also read, write or remove there.
+    pub administers: bool,
+    /// Whether files of this machine may be read for it.
+    pub reads_files: bool,
+    /// The wing of drawers that it files without naming one; else the first in which it may file, unless that is all.
+    pub usual_wing: Option<String>,
+}
+
+impl Default for AccessPolicy {
+    fn default() -> Self {
+        Self {
+            reads: WingReach::Everywhere,
+            writes: WingReach::Everywhere,
+            deletes: WingReach::Everywhere,
+            administers: true,
+            reads_files: true,
+            usual_wing: None,
+        }
+    }
+}
+
+/// What an act does to drawers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DrawerAct {
+    /// It files or changes drawers.
+    Changes,
+    /// It removes drawers.
+    Removes,
+    /// It changes some and removes others.
+    ChangesAndRemoves,
 }
 
 impl AccessPolicy {
-    /// Returns whether some wings do not exist for this caller.
-    pub fn is_restricted(&self) -> bool {
-        !self.wings.is_empty()
+    /// Returns the policy of an owner that limits itself: to these wings, all if none is named, and to reading.
+    pub fn limited(read_only: bool, wings: Vec<String>) -> Self {
+        let is_whole = wings.is_empty();
+        let usual_wing = wings.first().cloned();
+        let reads = if is_whole {
+            WingReach::Everywhere
+        } else {
+            WingReach::of_wings(wings)
+        };
+        let changes = if read_only {
+            WingReach::Nowhere
+        } else {
+            reads.clone()
+        };
+        Self {
+            reads,
+            writes: changes.clone(),
+            deletes: changes,
+            administers: is_whole,
+            reads_files: is_whole,
+            usual_wing,
+        }
     }
 
-    /// Refuses a caller that may only read.
+    /// Returns whether some wings do not exist for this caller.
+    pub fn is_restricted(&self) -> bool {
+        !self.reads.is_everywhere()
+    }
+
+    /// Returns whether the caller may file and change drawers somewhere.
+    pub fn may_write(&self) -> bool {
+        !self.writes.is_nowhere()
+    }
+
+    /// Returns whether the caller may remove drawers somewhere.
+    pub fn may_delete(&self) -> bool {
+        !self.deletes.is_nowhere()
+    }
+
+    /// Returns whether the caller may change nothing at all.
+    pub fn is_read_only(&self) -> bool {
+        !self.may_write() && !self.may_delete()
+    }
+
+    /// Returns whether sources may be mined for the caller, which files into every wing.
+    pub fn may_mine(&self) -> bool {
+        self.reads_files && self.administers && self.writes.is_everywhere()
+    }
+
+    /// Returns whether the caller may forget drawers, which rewrites the whole palace.
+    pub fn may_forget(&self) -> bool {
+        self.administers && self.deletes.is_everywhere()
+    }
+
+    /// Returns whether the caller may change what concerns the whole palace, such as its model.
+    pub fn may_maintain(&self) -> bool {
+        self.administers && self.writes.is_everywhere()
+    }
+
+    /// Refuses a caller that may not file or change drawers.
     pub fn check_writable(&self) -> Result<()> {
-        if !self.read_only {
+        self.check_act(DrawerAct::Changes)
+    }
+
+    /// Refuses a caller that may not remove drawers.
+    pub fn check_deletable(&self) -> Result<()> {
+        self.check_act(DrawerAct::Removes)
+    }
+
+    fn check_act(&self, act: DrawerAct) -> Result<()> {
+        if !self.reach_of(act).is_nowhere() {
             return Ok(());
         }
-        let error = Error::new(ErrorKind::Unsupported, "this palace is served read-only");
+        let error = if self.is_read_only() {
+            Error::new(ErrorKind::Unsupported, "this palace is served read-only")
+        } else {
+            let verb = match act {
+                DrawerAct::Changes => "filed or changed",
+                DrawerAct::Removes => "removed",
+                DrawerAct::ChangesAndRemoves => "replaced",
+            };
+            let message = format!("drawers may not be {verb} here with these rights");
+            Error::new(ErrorKind::Unsupported, message)
+        };
         Err(error.with_hint("nothing was changed"))
     }
 
-    /// Refuses a restricted caller, because `operation` concerns the whole palace.
+    /// Refuses a caller that may not do what concerns the whole palace, as `operation` does.
     pub fn check_whole(&self, operation: &str) -> Result<()> {
-        if !self.is_restricted() {
+        let reason = if self.is_restricted() {
+            "only some of its wings are open here"
+        } else if !self.administers {
+            "these rights do not include running it"
+        } else {
             return Ok(());
-        }
-        let message =
-            format!("{operation} concerns the whole palace, and only some of its wings are open here");
+        };
+        let message = format!("{operation} concerns the whole palace, and {reason}");
         Err(Error::new(ErrorKind::Unsupported, message).with_hint("nothing was changed"))
     }
 
-    /// Refuses a wing that does not exist for this caller. A restricted caller must name a wing.
-    pub fn check_wing(&self, reader: &dyn CollectionReader, wing: Option<&str>) -> Result<()> {
-        if !self.is_restricted() {
+    /// Refuses a caller that may not change what concerns the whole palace, as `operation` does.
+    pub fn check_upkeep(&self, operation: &str) -> Result<()> {
+        self.check_whole(operation)?;
+        self.check_writable()?;
+        check_reach(&self.writes, operation, "writing everywhere")
+    }
+
+    /// Refuses a caller that may not forget drawers.
+    pub fn check_forgetting(&self) -> Result<()> {
+        self.check_whole("forgetting")?;
+        self.check_deletable()?;
+        check_reach(&self.deletes, "forgetting", "removing everywhere")
+    }
+
+    /// Refuses a caller for which no files of this machine are read.
+    pub fn check_mining(&self) -> Result<()> {
+        self.check_upkeep("mining")?;
+        if self.reads_files {
             return Ok(());
         }
+        let error = Error::new(
+            ErrorKind::Unsupported,
+            "files of the machine that serves this palace are not mined for its clients",
+        );
+        Err(error.with_hint("nothing was changed; mine on that machine, or add drawers"))
+    }
+
+    /// Refuses a wing in which this caller may not file. A caller that may not file everywhere must name a wing.
+    pub fn check_wing(&self, reader: &dyn CollectionReader, wing: Option<&str>) -> Result<()> {
+        if self.writes.is_everywhere() {
+            return Ok(());
+        }
+        let own = self.writes.named_wings();
         // The store enforces this inside its write transaction as well; checked here for an error that names
         // the wings.
-        for own in &self.wings {
+        for own in own {
             if wing == Some(spell_wing(reader, own)?.as_str()) {
                 return Ok(());
             }
@@ -54,28 +195,84 @@ impl AccessPolicy {
             Some(wing) => format!("wing {wing:?} does not exist here"),
             None => "a wing must be named here".to_owned(),
         };
-        let verb = if self.wings.len() == 1 { "is" } else { "are" };
-        let hint = format!("nothing was changed; there {verb}: {}", self.wings.join(", "));
+        let verb = if own.len() == 1 { "is" } else { "are" };
+        let hint = format!("nothing was changed; there {verb}: {}", own.join(", "));
         Err(Error::new(ErrorKind::NotFound, message).with_hint(hint))
     }
 
-    /// Returns the filter for the drawers that exist for this caller, with wings in the collection's own
-    /// spelling.
-    pub(crate) fn visible_filter(&self, whole: &dyn CollectionReader) -> Result<Filter> {
-        let wings = self.wings.iter().map(|wing| spell_wing(whole, wing));
-        Ok(filter_wings(wings.collect::<Result<_>>()?))
+    /// Returns the wing of drawers that are filed without naming one.
+    pub(crate) fn first_wing(&self) -> Option<&str> {
+        let first = || self.writes.named_wings().first();
+        self.usual_wing.as_ref().or_else(first).map(String::as_str)
     }
 
-    /// Returns the same filter with wings as configured, for a collection that does not exist yet.
-    pub(crate) fn visible_filter_unspelled(&self) -> Filter {
-        filter_wings(self.wings.clone())
+    /// Returns the wings in which the caller may do this.
+    fn reach_of(&self, act: DrawerAct) -> WingReach {
+        match act {
+            DrawerAct::Changes => self.reads.intersection(&self.writes),
+            DrawerAct::Removes => self.reads.intersection(&self.deletes),
+            DrawerAct::ChangesAndRemoves => {
+                let both = self.writes.intersection(&self.deletes);
+                self.reads.intersection(&both)
+            }
+        }
+    }
+
+    /// Returns the policy of an act: no wings exist but those in which it is allowed. `None` if that changes nothing.
+    fn narrowed_to(&self, act: DrawerAct) -> Option<Self> {
+        let reach = self.reach_of(act);
+        if reach == self.reads && reach == self.writes {
+            return None;
+        }
+        Some(Self {
+            reads: reach.clone(),
+            // The fence of the store, whichever verb the act needs.
+            writes: reach.clone(),
+            deletes: self.deletes.intersection(&reach),
+            usual_wing: self
+                .usual_wing
+                .clone()
+                .filter(|wing| reach.reaches_wing(Some(wing))),
+            ..self.clone()
+        })
     }
 }
 
-fn filter_wings(wings: Vec<String>) -> Filter {
-    if wings.is_empty() {
+fn check_reach(reach: &WingReach, operation: &str, needed: &str) -> Result<()> {
+    if reach.is_everywhere() {
+        return Ok(());
+    }
+    let message = format!("{operation} concerns the whole palace, and these rights do not include {needed}");
+    Err(Error::new(ErrorKind::Unsupported, message).with_hint("nothing was changed"))
+}
+
+/// Returns the filter for the drawers that a reach covers, with wings in the collection's own spelling.
+pub(super) fn spell_reach(reach: &WingReach, whole: &dyn CollectionReader) -> Result<Filter> {
+    let wings = reach.named_wings().iter().map(|wing| spell_wing(whole, wing));
+    Ok(filter_reach(reach, wings.collect::<Result<_>>()?))
+}
+
+/// Returns the same filter with wings as configured, for a collection that does not exist yet.
+pub(super) fn unspelled_reach(reach: &WingReach) -> Filter {
+    filter_reach(reach, reach.named_wings().to_vec())
+}
+
+fn filter_reach(reach: &WingReach, wings: Vec<String>) -> Filter {
+    if reach.is_everywhere() {
         return Filter::All;
     }
     let wings = wings.into_iter().map(MetadataScalar::Text).collect();
     Filter::Compare("wing".into(), FilterComparison::In(wings))
+}
+
+impl Palace {
+    /// Returns the palace as an act may see it: no wings exist but those in which its caller may act so. Refuses a
+    /// caller that may act so nowhere.
+    pub(crate) fn for_act(&self, act: DrawerAct) -> Result<Cow<'_, Self>> {
+        self.access().check_act(act)?;
+        Ok(match self.access().narrowed_to(act) {
+            Some(access) => Cow::Owned(self.clone().restricted_to(access)),
+            None => Cow::Borrowed(self),
+        })
+    }
 }

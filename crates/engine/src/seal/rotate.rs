@@ -33,8 +33,7 @@ pub struct RotationReport {
 impl Palace {
     /// Makes a new key and encrypts every secret of the palace under it.
     pub fn rotate_key(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<RotationReport> {
-        self.access().check_writable()?;
-        self.access().check_whole("rotating the key")?;
+        self.access().check_upkeep("rotating the key")?;
         let address = self.existing_address()?;
         let (Some(folder), Some(id)) = (self.key_folder(), self.palace_id()?) else {
             return Err(Error::new(

@@ -76,8 +76,7 @@ pub struct SealReport {
 impl Palace {
     /// Sets the policy for secrets in words that will be filed, in every collection.
     pub fn set_secret_policy(&self, policy: SecretPolicy) -> Result<()> {
-        self.access().check_writable()?;
-        self.access().check_whole("setting a policy")?;
+        self.access().check_upkeep("setting a policy")?;
         for info in self.collections()? {
             let palace = self.clone().in_collection(Some(info.name));
             policy.store(palace.open_whole(&OpenOptions::for_writing())?.as_ref())?;
@@ -105,8 +104,7 @@ impl Palace {
     }
 
     fn seal_collection(&self, request: &SealRequest, watch: &mut WatchForgetting<'_>) -> Result<SealReport> {
-        self.access().check_writable()?;
-        self.access().check_whole("sealing")?;
+        self.access().check_upkeep("sealing")?;
         let address = self.existing_address()?;
         let descriptor = address.backend.descriptor();
         descriptor.require_capability(&Capability::Erasure)?;

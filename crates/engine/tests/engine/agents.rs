@@ -40,10 +40,9 @@ fn usual() -> Palace {
 }
 
 fn seeing(palace: &Palace, wing: &str) -> Palace {
-    palace.clone().restricted_to(AccessPolicy {
-        read_only: false,
-        wings: vec![wing.to_owned()],
-    })
+    palace
+        .clone()
+        .restricted_to(AccessPolicy::limited(false, vec![wing.to_owned()]))
 }
 
 fn note(text: &str, wing: &str) -> NoteRequest {
@@ -457,10 +456,9 @@ fn agents_are_shown_what_they_need_of_a_hit() {
 fn readers_change_nothing() {
     let palace = usual();
     let drawer = filed(&palace, "stays", "work");
-    let reader = palace.clone().restricted_to(AccessPolicy {
-        read_only: true,
-        wings: Vec::new(),
-    });
+    let reader = palace
+        .clone()
+        .restricted_to(AccessPolicy::limited(true, Vec::new()));
     let entry = DiaryEntryRequest {
         agent: "a".into(),
         text: "x".into(),

@@ -218,10 +218,10 @@ fn nothing_is_removed_or_moved_but_what_was_counted() {
 
 /// The palace of `backend` for a caller with these rights.
 fn restricted(backend: &Reference, read_only: bool, wings: &[&str]) -> Palace {
-    open_palace(backend, &machine()).restricted_to(AccessPolicy {
+    open_palace(backend, &machine()).restricted_to(AccessPolicy::limited(
         read_only,
-        wings: wings.iter().map(|wing| (*wing).to_owned()).collect(),
-    })
+        wings.iter().map(|wing| (*wing).to_owned()).collect(),
+    ))
 }
 
 fn adding(drawer: NewDrawer) -> AddRequest {

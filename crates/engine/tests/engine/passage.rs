@@ -261,10 +261,7 @@ fn only_visible_wings_are_on_a_page_and_counted() {
         one.place.wing = Some("secret".into());
     }
     let scene = Scene::with(drawers);
-    let policy = AccessPolicy {
-        wings: vec!["boat".into()],
-        ..AccessPolicy::default()
-    };
+    let policy = AccessPolicy::limited(false, vec!["boat".into()]);
     let scene = Scene {
         palace: scene.palace.clone().restricted_to(policy),
         ..scene

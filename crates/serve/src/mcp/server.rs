@@ -270,7 +270,7 @@ fn describe_tool(entry: &ToolEntry) -> Tool {
     tool.annotations = Some(match entry.effect {
         ToolEffect::Reads => hints.read_only(true),
         ToolEffect::Adds | ToolEffect::Changes => hints.destructive(false).idempotent(true),
-        ToolEffect::Removes => hints.destructive(true).idempotent(true),
+        ToolEffect::Overwrites | ToolEffect::Removes => hints.destructive(true).idempotent(true),
     });
     tool
 }
@@ -285,7 +285,7 @@ impl ServerHandler for McpServer {
         // MemPalace has only tools, and our prompts name tools as Loci does.
         let tools_only = ServerCapabilities::builder().enable_tools().build();
         let (capabilities, instructions) = match self.inner.dialect {
-            ToolDialect::Loci => (all, build_instructions(self.inner.palace.access().read_only)),
+            ToolDialect::Loci => (all, build_instructions(self.inner.palace.access().is_read_only())),
             ToolDialect::Mempalace => (tools_only, compat::INSTRUCTIONS.to_owned()),
         };
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
@@ -375,7 +375,7 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let prompts = match self.inner.dialect {
-            ToolDialect::Loci => prompts::list_prompts(self.inner.palace.access().read_only),
+            ToolDialect::Loci => prompts::list_prompts(self.inner.palace.access().is_read_only()),
             ToolDialect::Mempalace => Vec::new(),
         };
         Ok(ListPromptsResult::with_all_items(prompts))
@@ -386,7 +386,7 @@ impl ServerHandler for McpServer {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let read_only = self.inner.palace.access().read_only;
+        let read_only = self.inner.palace.access().is_read_only();
         let prompt = prompts::fill_prompt(&request.name, request.arguments.as_ref(), read_only);
         Ok(prompt.map_err(|error| protocol_error(&error))?.into())
     }

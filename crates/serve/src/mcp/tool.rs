@@ -21,7 +21,9 @@ pub(crate) enum ToolEffect {
     Adds,
     /// It changes drawers without losing anything; a repetition changes nothing more.
     Changes,
-    /// It removes or overwrites.
+    /// It overwrites; what was there before is lost.
+    Overwrites,
+    /// It removes.
     Removes,
 }
 

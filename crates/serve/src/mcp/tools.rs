@@ -72,15 +72,17 @@ fn drop_known_descriptions(schema: &mut Map<String, Value>, known: &mut HashSet<
     }
 }
 
-/// Returns whether a tool is offered. Tools that write are withheld from read-only callers. Mining and sync
-/// follow a source into every wing, so they are also withheld from callers who see only some wings.
+/// Returns whether a tool is offered: those that file or change drawers to callers who may do so somewhere, those that
+/// remove to callers who may do that. Mining and sync read files of this machine and follow a source into every wing.
 pub(crate) fn is_offered(tool: &ToolEntry, access: &AccessPolicy) -> bool {
-    let withheld = if reads_sources(tool) {
-        access.read_only || access.is_restricted()
-    } else {
-        access.read_only && tool.effect != ToolEffect::Reads
-    };
-    !withheld
+    if reads_sources(tool) {
+        return access.may_mine();
+    }
+    match tool.effect {
+        ToolEffect::Reads => true,
+        ToolEffect::Adds | ToolEffect::Changes | ToolEffect::Overwrites => access.may_write(),
+        ToolEffect::Removes => access.may_delete(),
+    }
 }
 
 /// Returns whether a tool reads sources, which may take long.

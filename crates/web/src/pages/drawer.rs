@@ -25,7 +25,7 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
     let content = html! {
         div.page-head {
             h1 { "Drawer" }
-            @if context.may_write() { (acts(context, &drawer)) }
+            @if !context.access().is_read_only() { (acts(context, &drawer)) }
         }
         article.drawer data-item data-id=(drawer.id.as_str()) {
             (card::head(&drawer))
@@ -52,10 +52,12 @@ fn acts(context: PageContext<'_>, drawer: &DrawerView) -> Markup {
     let link = |path: &'static str| PageLink::to(path).with("id", drawer.id.as_str()).href();
     html! {
         nav.row aria-label="Acts" {
-            a.button href=(link("/edit")) data-key="e" { "Edit" }
-            a.button href=(link("/move")) { "Move" }
-            a.button href=(link("/delete")) { "Delete" }
-            @if context.sees_whole() { a.button href=(link("/forget")) { "Forget" } }
+            @if context.may_write() {
+                a.button href=(link("/edit")) data-key="e" { "Edit" }
+                a.button href=(link("/move")) { "Move" }
+            }
+            @if context.access().may_delete() { a.button href=(link("/delete")) { "Delete" } }
+            @if context.access().may_forget() { a.button href=(link("/forget")) { "Forget" } }
         }
     }
 }

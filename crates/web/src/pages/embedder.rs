@@ -24,7 +24,7 @@ use crate::visit::VisitNotice;
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
     context.palace().access().check_whole("a change of model")?;
     if let Some(name) = context.query().value("switch") {
-        context.palace().access().check_writable()?;
+        context.access().check_upkeep("a change of model")?;
         return Ok(SwitchQuestion::read(context, name)?.render(context, None));
     }
     let report = context.palace().show_embedder()?;
@@ -33,7 +33,7 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         (running_jobs(context))
         (current(&report))
         (spaces::table(&report.spaces))
-        @if context.may_write() {
+        @if context.access().may_maintain() {
             (unfinished(context, &report))
             (models(context, &report))
             (way_back(context, &report.spaces))

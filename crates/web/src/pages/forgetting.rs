@@ -61,9 +61,7 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
 }
 
 fn read_selection(context: PageContext<'_>) -> Result<ActSelection<'_>> {
-    let access = context.palace().access();
-    access.check_writable()?;
-    access.check_whole("forgetting")?;
+    context.access().check_forgetting()?;
     // Copies of the palace are opened and closed, which must not happen while they are rewritten.
     context.acts().check_quiet()?;
     ActSelection::read(context)?.require_some()

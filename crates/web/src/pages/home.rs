@@ -75,7 +75,7 @@ fn contents(context: PageContext<'_>, overview: &OverviewReport, latest: &[Drawe
                 }
                 @if overview.wings.len() > WINGS { p.small { a href="/map" { "and " (overview.wings.len() - WINGS) " more" } } }
                 p.muted.small { (shown::count(drawers, "drawer")) " in " (shown::count(overview.wings.len() as u64, "wing")) }
-                @if context.may_write() && context.sees_whole() {
+                @if context.access().may_mine() {
                     p.small.home-acts { a href="/mine" { "Mine a folder" } " · " a href="/export" { "Export" } " · " a href="/wake-up" { "Wake-up" } }
                 }
             }
@@ -96,7 +96,7 @@ fn first_steps(context: PageContext<'_>) -> Markup {
             @if context.may_write() {
                 p.row {
                     a.button.primary href="/add" { "Add a drawer" }
-                    @if context.sees_whole() { a.button href="/mine" { "Mine a folder" } }
+                    @if context.access().may_mine() { a.button href="/mine" { "Mine a folder" } }
                 }
             }
         }

@@ -85,7 +85,7 @@ fn page(context: PageContext<'_>, report: &ListReport) -> Markup {
         @for warning in &report.warnings { (finding(warning)) }
         @if report.drawers.is_empty() {
             div.empty { p { "No drawer is here." } p { a href="/list" { "Show all drawers" } } }
-        } @else if context.may_write() {
+        } @else if !context.access().is_read_only() {
             form #selection method="post" action="/move" {
                 (form_secret(context))
                 input type="hidden" name="back" value=(context.address().unwrap_or_default());
@@ -106,7 +106,7 @@ fn page(context: PageContext<'_>, report: &ListReport) -> Markup {
 
 /// What can be done with the chosen drawers, or with all of the scope.
 fn selection_acts(context: PageContext<'_>) -> Markup {
-    let fields = context.query();
+    let (fields, access) = (context.query(), context.access());
     let scoped = crate::parts::links::SCOPE_FIELDS
         .iter()
         .any(|name| fields.value(name).is_some());
@@ -114,17 +114,18 @@ fn selection_acts(context: PageContext<'_>) -> Markup {
     html! {
         div.row.selection-acts {
             span.muted { "The chosen drawers:" }
-            button form="selection" formaction="/move" { "Move" }
-            button form="selection" formaction="/delete" { "Delete" }
-            @if context.sees_whole() { button form="selection" formaction="/forget" { "Forget" } }
+            @if access.may_write() { button form="selection" formaction="/move" { "Move" } }
+            @if access.may_delete() { button form="selection" formaction="/delete" { "Delete" } }
+            @if access.may_forget() { button form="selection" formaction="/forget" { "Forget" } }
             button form="selection" formaction="/export" { "Export" }
             label.check.choose-all hidden { input type="checkbox" data-choose-all="selection"; span { "Choose all on this page" } }
         }
         @if scoped {
             div.row.small {
                 span.muted { "All of them:" }
-                a href=(whole("/move")) { "Move" } a href=(whole("/delete")) { "Delete" }
-                @if context.sees_whole() { a href=(whole("/forget")) { "Forget" } }
+                @if access.may_write() { a href=(whole("/move")) { "Move" } }
+                @if access.may_delete() { a href=(whole("/delete")) { "Delete" } }
+                @if access.may_forget() { a href=(whole("/forget")) { "Forget" } }
                 a href=(whole("/export")) { "Export" }
             }
         }

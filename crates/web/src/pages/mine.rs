@@ -41,9 +41,7 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
 }
 
 fn check_rights(context: PageContext<'_>) -> Result<()> {
-    let access = context.palace().access();
-    access.check_writable()?;
-    access.check_whole("mining")
+    context.access().check_mining()
 }
 
 fn read_request(context: PageContext<'_>) -> Result<MineRequest> {

@@ -17,7 +17,7 @@ use crate::visit::VisitNotice;
 
 /// Shows what would be deleted.
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
-    context.palace().access().check_writable()?;
+    context.access().check_deletable()?;
     let selection = ActSelection::read(context)?.require_some()?;
     let preview = preview::look(context, &selection)?;
     Ok(render(context, &selection, &preview, None))
@@ -103,7 +103,7 @@ fn form(context: PageContext<'_>, selection: &ActSelection<'_>, preview: &ActPre
                 a.button href=(cancel.unwrap_or_else(|| back.clone())) { "Cancel" }
                 a href=(export_link(selection)) { "Export them" }
             }
-            @if context.sees_whole() {
+            @if context.access().may_forget() {
                 p.muted.small { "Deleted words stay in backups, and some bytes of them in the palace. "
                     "Forgetting erases them everywhere, and cannot be undone." }
             }

@@ -168,7 +168,7 @@ fn notices(context: PageContext<'_>) -> Markup {
 fn undo_foot(context: PageContext<'_>) -> Markup {
     let last = context.visit.acts().describe_last();
     html! {
-        @if let Some(last) = last.filter(|_| context.may_write()) {
+        @if let Some(last) = last.filter(|_| !context.access().is_read_only()) {
             footer.undo-foot { (undo_button(context, &html! { "Undo " (last) })) }
         }
     }

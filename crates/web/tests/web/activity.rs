@@ -159,10 +159,7 @@ fn a_visitor_of_one_wing_sees_the_changes_of_that_wing_and_no_sign_of_others() {
     let site = site_for(
         &scene,
         &machine,
-        AccessPolicy {
-            read_only: true,
-            wings: vec!["garden".into()],
-        },
+        AccessPolicy::limited(true, vec!["garden".into()]),
     );
     let (_, html) = ask(&site, &scene, "/activity");
     assert!(!html.contains("hidden-") && !html.contains("house"), "{html}");

@@ -67,10 +67,7 @@ fn a_visitor_of_one_wing_reads_the_diaries_of_that_wing() {
     let (scene, machine) = scene();
     write(&scene, "scout", "Beans.", None);
     write(&scene, "cook", "Soup.", None);
-    let wings = AccessPolicy {
-        wings: vec!["cook".into()],
-        ..AccessPolicy::default()
-    };
+    let wings = AccessPolicy::limited(false, vec!["cook".into()]);
     let site = site_for(&scene, &machine, wings);
     let (_, html) = ask(&site, &scene, "/diary");
     assert!(html.contains("cook") && !html.contains("scout"), "{html}");

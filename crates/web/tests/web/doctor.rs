@@ -141,10 +141,7 @@ fn maintenance_runs_as_a_job_if_the_backend_offers_it() {
 #[test]
 fn readers_verify_and_visitors_of_some_wings_see_their_own_figures() {
     let (scene, machine) = filled();
-    let read_only = AccessPolicy {
-        read_only: true,
-        ..AccessPolicy::default()
-    };
+    let read_only = AccessPolicy::limited(true, Vec::new());
     let reader = site_for(&scene, &machine, read_only);
     let (_, html) = ask(&reader, &scene, "/doctor");
     assert!(
@@ -156,10 +153,7 @@ fn readers_verify_and_visitors_of_some_wings_see_their_own_figures() {
         403
     );
     assert_eq!(send(&reader, &scene, "/doctor/verify", &[]).status, 303);
-    let wings = AccessPolicy {
-        wings: vec!["w".into()],
-        ..AccessPolicy::default()
-    };
+    let wings = AccessPolicy::limited(false, vec!["w".into()]);
     let guest = site_for(&scene, &machine, wings);
     let (_, html) = ask(&guest, &scene, "/doctor");
     assert!(

@@ -189,14 +189,8 @@ fn whoever_may_not_write_or_sees_some_wings_only_mines_nothing() {
     scene.add("a", "w", "one");
     let path = folder.to_str().unwrap();
     for access in [
-        AccessPolicy {
-            read_only: true,
-            ..AccessPolicy::default()
-        },
-        AccessPolicy {
-            wings: vec!["w".into()],
-            ..AccessPolicy::default()
-        },
+        AccessPolicy::limited(true, Vec::new()),
+        AccessPolicy::limited(false, vec!["w".into()]),
     ] {
         let site = site_for(&scene, &machine, access);
         assert_eq!(ask(&site, &scene, "/mine").0, 403);

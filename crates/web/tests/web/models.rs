@@ -146,14 +146,7 @@ fn an_unfinished_switch_is_paused_given_up_and_blocks_another() {
 #[test]
 fn readers_see_the_model_and_visitors_of_some_wings_do_not_change_it() {
     let (scene, machine) = filled(2);
-    let reader = site_for(
-        &scene,
-        &machine,
-        AccessPolicy {
-            read_only: true,
-            ..AccessPolicy::default()
-        },
-    );
+    let reader = site_for(&scene, &machine, AccessPolicy::limited(true, Vec::new()));
     let (status, html) = ask(&reader, &scene, "/embedder");
     assert!(
         status == 200 && html.contains("first (1, 8 dimensions)"),
@@ -166,14 +159,7 @@ fn readers_see_the_model_and_visitors_of_some_wings_do_not_change_it() {
     assert_eq!(ask(&reader, &scene, "/embedder?switch=second").0, 403);
     let form = [("act", "switch"), ("model", "second"), ("drawers", "2")];
     assert_eq!(send(&reader, &scene, "/embedder", &form).status, 403);
-    let guest = site_for(
-        &scene,
-        &machine,
-        AccessPolicy {
-            wings: vec!["w".into()],
-            ..AccessPolicy::default()
-        },
-    );
+    let guest = site_for(&scene, &machine, AccessPolicy::limited(false, vec!["w".into()]));
     for target in ["/embedder", "/embedder?switch=second"] {
         assert_eq!(ask(&guest, &scene, target).0, 403, "{target}");
     }

@@ -266,10 +266,10 @@ fn what_was_deleted_or_is_elsewhere_is_not_in_the_file_and_secrets_are_labels() 
         ..DeleteRequest::default()
     };
     scene.palace.delete(&gone).unwrap();
-    let restricted = scene.palace.clone().restricted_to(AccessPolicy {
-        read_only: true,
-        wings: vec!["garden".into()],
-    });
+    let restricted = scene
+        .palace
+        .clone()
+        .restricted_to(AccessPolicy::limited(true, vec!["garden".into()]));
     let (page, report) = write_page(&restricted, ScopeFields::default());
     assert_eq!((report.drawers, read_drawers(&page).len()), (1, 1));
     for absent in [secret.as_str(), "deleted later", "roof", "house"] {

@@ -196,10 +196,7 @@ fn a_drawer_is_shown_whole_with_everything_known_of_it() {
 #[test]
 fn a_visitor_of_one_wing_never_learns_of_another() {
     let scene = garden();
-    let site = scene.site_for(AccessPolicy {
-        read_only: true,
-        wings: vec!["garden".into()],
-    });
+    let site = scene.site_for(AccessPolicy::limited(true, vec!["garden".into()]));
     for target in [
         "/",
         "/map",

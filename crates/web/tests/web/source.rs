@@ -354,10 +354,7 @@ fn a_visitor_of_one_wing_reads_no_other() {
     say_in(&scene, "talk", "s2", 50, "More treasure.", |drawer| {
         drawer.place.wing = Some("cellar9".into())
     });
-    let site = scene.site_for(loci_engine::AccessPolicy {
-        wings: vec!["boat".into()],
-        ..loci_engine::AccessPolicy::default()
-    });
+    let site = scene.site_for(loci_engine::AccessPolicy::limited(false, vec!["boat".into()]));
     let ask = |target: &str| {
         let reply = site.answer(&loci_web::PageRequest::get(target), &scene.visit);
         (reply.status, body_text(reply))

@@ -88,10 +88,7 @@ pub(super) fn write_file(
         scope: args.narrowing.build_scope(None, now())?,
         about: describe_scope(&wings, &args.narrowing),
     };
-    let palace = whole.restricted_to(AccessPolicy {
-        read_only: true,
-        wings,
-    });
+    let palace = whole.restricted_to(AccessPolicy::limited(true, wings));
     // Before there is a file that a signal could leave behind.
     let interrupted = watch_interrupts()?;
     let (written, mut report) = if file == Path::new("-") {

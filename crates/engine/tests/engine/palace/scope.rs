@@ -49,10 +49,8 @@ fn a_name_that_no_drawer_has_is_an_empty_answer_that_names_the_nearest() {
 fn names_out_of_sight_are_not_suggested() {
     let backend = reference();
     furnished(&backend);
-    let palace = open_palace(&backend, &machine()).restricted_to(AccessPolicy {
-        wings: vec!["HOME".into()],
-        ..AccessPolicy::default()
-    });
+    let palace =
+        open_palace(&backend, &machine()).restricted_to(AccessPolicy::limited(false, vec!["HOME".into()]));
     let scope = DrawerScope {
         wing: Some("wrok".into()),
         ..DrawerScope::default()

@@ -74,10 +74,9 @@ fn a_deletion_by_someone_who_sees_one_wing_is_taken_off_the_list_too() {
     let scene = UndoScene::new();
     let before = scene.mine("window");
     let gone = holding(&before, "window").id.clone();
-    let housekeeper = scene.open().restricted_to(AccessPolicy {
-        wings: vec!["house".into()],
-        ..AccessPolicy::default()
-    });
+    let housekeeper = scene
+        .open()
+        .restricted_to(AccessPolicy::limited(false, vec!["house".into()]));
     let act = delete(&housekeeper, &[&gone]);
     undo(&housekeeper, &act);
     assert_eq!(scene.drawers(), before);

@@ -134,15 +134,13 @@ fn who_may_only_read_or_sees_another_wing_undoes_nothing() {
     let palace = scene.open();
     let id = scene.file("d1", "house", "one");
     let act = edit(&palace, &id, "two");
-    let reader = scene.open().restricted_to(AccessPolicy {
-        read_only: true,
-        ..AccessPolicy::default()
-    });
+    let reader = scene
+        .open()
+        .restricted_to(AccessPolicy::limited(true, Vec::new()));
     assert_eq!(reader.undo(&act).unwrap_err().kind(), ErrorKind::Unsupported);
-    let gardener = scene.open().restricted_to(AccessPolicy {
-        wings: vec!["garden".into()],
-        ..AccessPolicy::default()
-    });
+    let gardener = scene
+        .open()
+        .restricted_to(AccessPolicy::limited(false, vec!["garden".into()]));
     assert!(
         reason(&gardener.undo(&act).unwrap()).contains("removed"),
         "it does not exist for them"

@@ -75,7 +75,7 @@ pub(super) fn status(_: &CompatArguments, call: &CallContext<'_>) -> Result<Json
     let palace = &address.reference.id;
     let value = json!({
         "total_drawers": 0, "wings": {}, "rooms": {}, "protocol": PROTOCOL, "palace": palace,
-        "backend": address.backend.descriptor().name, "read_only": call.palace.access().read_only,
+        "backend": address.backend.descriptor().name, "read_only": call.palace.access().is_read_only(),
         "library_versions": {"loci": env!("CARGO_PKG_VERSION")},
     });
     let Some(OverviewReport { info, wings }) = find_overview(call)? else {

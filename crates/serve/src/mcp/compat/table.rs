@@ -25,6 +25,7 @@ pub(super) struct CompatTool {
 /// Short names for the column of effects.
 const READS: ToolEffect = ToolEffect::Reads;
 const ADDS: ToolEffect = ToolEffect::Adds;
+const OVERWRITES: ToolEffect = ToolEffect::Overwrites;
 const REMOVES: ToolEffect = ToolEffect::Removes;
 
 const fn compat_tool(
@@ -115,7 +116,7 @@ pub(super) const TOOLS: [CompatTool; 20] = [
             CompatArgument::new("before", "filed_before", Text), LIMIT.described_as("1 to 100 [20]"), OFFSET,
         ], reading::list_drawers),
     compat_tool("mempalace_update_drawer", "Replace the text, wing or room of a drawer; omitted fields stay.",
-        REMOVES, &[ID, CONTENT, WING, ROOM], writing::update_drawer),
+        OVERWRITES, &[ID, CONTENT, WING, ROOM], writing::update_drawer),
     compat_tool("mempalace_delete_drawer", "Remove one drawer for good.",
         REMOVES, &[ID], writing::delete_drawer),
     compat_tool("mempalace_delete_drawers",

@@ -142,7 +142,7 @@ fn write_entry(given: &CompatArguments, text: String, call: &CallContext<'_>) ->
     let own = format!("wing_{}", agent.replace(' ', "_"));
     let access = call.palace.access();
     // A caller restricted to other wings cannot write there; its entry goes where our own tool would put it.
-    let own = Some(own).filter(|own| !access.is_restricted() || access.wings.contains(own));
+    let own = Some(own).filter(|own| access.writes.reaches_wing(Some(own)));
     let topic = given.name("topic").unwrap_or_else(|| DEFAULT_TOPIC.to_owned());
     let report = call.palace.write_diary(&DiaryEntryRequest {
         agent,

@@ -45,7 +45,7 @@ impl PalaceTool for StatusTool {
         let palace = StatusOutput {
             palace: address.reference.id.clone(),
             backend: address.backend.descriptor().name.clone(),
-            read_only: call.palace.access().read_only,
+            read_only: call.palace.access().is_read_only(),
             ..StatusOutput::default()
         };
         let overview = match call.palace.describe_collection() {

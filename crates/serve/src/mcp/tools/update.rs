@@ -24,7 +24,7 @@ impl PalaceTool for UpdateTool {
     const NAME: &'static str = "update";
     const ABOUT: &'static str = "Correct a drawer: replace its text, place or time. Omitted fields stay.";
     // The old text is lost, so clients should ask before they run it.
-    const EFFECT: ToolEffect = ToolEffect::Removes;
+    const EFFECT: ToolEffect = ToolEffect::Overwrites;
     type Input = UpdateInput;
     type Output = UpdateReport;
 

@@ -68,7 +68,7 @@ impl PalaceHealth {
                 (coverage(&status.coverage, status.drawers, status.approximate))
             }
             section.panel aria-labelledby="model" {
-                div.row.apart { h2 #model { "Model" } a.small href="/embedder" { @if context.may_write() { "Change it" } @else { "More" } } }
+                div.row.apart { h2 #model { "Model" } a.small href="/embedder" { @if context.access().may_maintain() { "Change it" } @else { "More" } } }
                 @match &status.embedder.model {
                     Some(model) => p dir="auto" { (shown::name(model)) @if let Some(dimension) = status.embedder.dimension {
                         span.muted { ", " (dimension) " dimensions, " (status.metric) } } },

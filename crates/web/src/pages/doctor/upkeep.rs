@@ -22,7 +22,7 @@ pub(super) fn section(context: PageContext<'_>, status: &StatusReport) -> Markup
             @for kind in &state.running { p { (shown::name(kind.name())) " is running." } }
             @for (kind, why) in &state.due { p.warning dir="auto" { (shown::name(kind.name())) " is due: " (shown::text(why)) } }
             @if !kinds.is_empty() && state.due.is_empty() && state.running.is_empty() { p { "Nothing is due." } }
-            @if context.may_write() && !kinds.is_empty() {
+            @if context.access().may_maintain() && !kinds.is_empty() {
                 ul.plain-list {
                     @for kind in &kinds {
                         li.row {
@@ -58,7 +58,7 @@ fn explain(kind: &MaintenanceKind) -> &'static str {
 
 /// Starts the kind that the form names.
 pub(super) fn start(context: PageContext<'_>) -> PageResult {
-    context.palace().access().check_whole("upkeep")?;
+    context.access().check_upkeep("upkeep")?;
     let kind = context.form().value("kind").unwrap_or_default().to_owned();
     let kinds = list_kinds(context.palace())?;
     if !kinds.iter().any(|offered| offered.name() == kind) {

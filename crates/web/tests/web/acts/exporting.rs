@@ -50,10 +50,7 @@ fn everything_is_exported_with_its_deletions_and_a_missing_palace_is_told() {
 #[test]
 fn a_reader_of_one_wing_exports_that_wing_and_no_other() {
     let scene = garden();
-    let site = scene.site_for(AccessPolicy {
-        read_only: true,
-        wings: vec!["house".into()],
-    });
+    let site = scene.site_for(AccessPolicy::limited(true, vec!["house".into()]));
     let export = |target: &str| site.answer(&PageRequest::get(target), &scene.visit);
     let text = body_text(export("/export/file"));
     assert!(text.contains("roof-1") && !text.contains("bean"), "{text}");

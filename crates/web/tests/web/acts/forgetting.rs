@@ -115,10 +115,7 @@ fn what_is_left_of_a_deleted_drawer_can_be_forgotten() {
 #[test]
 fn a_visitor_of_one_wing_forgets_nothing() {
     let scene = garden();
-    let site = scene.site_for(AccessPolicy {
-        wings: vec!["garden".into()],
-        ..AccessPolicy::default()
-    });
+    let site = scene.site_for(AccessPolicy::limited(false, vec!["garden".into()]));
     assert_eq!(
         site.answer(&PageRequest::get("/forget?id=bean-1"), &scene.visit)
             .status,

@@ -23,10 +23,7 @@ const ACTS: [(&str, &[(&str, &str)]); 6] = [
 fn a_reader_is_offered_no_act_and_can_do_none() {
     let scene = garden();
     let before = scene.drawers();
-    let site = scene.site_for(AccessPolicy {
-        read_only: true,
-        ..AccessPolicy::default()
-    });
+    let site = scene.site_for(AccessPolicy::limited(true, Vec::new()));
     for (path, fields) in ACTS {
         let secret = ("form_secret", scene.visit.form_secret());
         let form = fields.iter().copied().chain([secret]).collect();
@@ -67,10 +64,7 @@ fn a_form_with_another_secret_does_nothing() {
 #[test]
 fn a_visitor_of_one_wing_changes_nothing_beyond_it() {
     let scene = garden();
-    let site = scene.site_for(AccessPolicy {
-        wings: vec!["garden".into()],
-        ..AccessPolicy::default()
-    });
+    let site = scene.site_for(AccessPolicy::limited(false, vec!["garden".into()]));
     let post = |path: &str, fields: &[(&str, &str)]| {
         let secret = ("form_secret", scene.visit.form_secret());
         let form = fields.iter().copied().chain([secret]).collect();
