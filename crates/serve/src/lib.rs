@@ -7,4 +7,5 @@
 mod http;
 pub mod mcp;
 mod signals;
+pub mod team;
 pub mod web;
