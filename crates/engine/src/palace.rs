@@ -287,11 +287,16 @@ impl Palace {
         if reach.is_everywhere() {
             return self.open_whole(options);
         }
-        // The filter must use the collection's own spelling of each wing, which only an unrestricted handle can
-        // read.
-        let whole = self.open_whole(&OpenOptions::default())?;
+        let visible = if self.access.spells_wings {
+            // The filter must use the collection's own spelling of each wing, which only an unrestricted handle can
+            // read.
+            let whole = self.open_whole(&OpenOptions::default())?;
+            self.access.filter_reach(&reach, whole.as_ref())?
+        } else {
+            access::filter_unspelled(&reach)
+        };
         self.open_whole(&OpenOptions {
-            visible: access::spell_reach(&reach, whole.as_ref())?,
+            visible,
             ..options.clone()
         })
     }
@@ -412,7 +417,7 @@ impl Palace {
         let name = self.collection_name()?;
         let options = OpenOptions {
             // There is no collection yet whose spelling of wings could differ.
-            visible: access::unspelled_reach(&self.access.reads.intersection(&self.access.writes)),
+            visible: access::filter_unspelled(&self.access.reads.intersection(&self.access.writes)),
             ..options.clone()
         };
         let mode = CreateMode::OpenExisting;

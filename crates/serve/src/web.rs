@@ -6,12 +6,13 @@
 //!
 //! A page is answered on a blocking thread. Without the cookie of a visitor nothing is shown, whatever the path.
 
+pub(crate) mod carrier;
 mod fixed_pages;
 mod guard;
-mod headers;
-mod page_body;
+pub(crate) mod headers;
+pub(crate) mod page_body;
 mod responder;
-mod visitors;
+pub(crate) mod visitors;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -137,5 +138,5 @@ async fn listen_until_asked(site: Arc<Site>, options: WebOptions) -> Result<Inst
     };
     let links = SignInLinks::new(visitors);
     let ready = || (options.ready)(WebAddress { address, links });
-    Ok(connections::serve_until_asked(listener, Arc::new(responder), bounds, closing, ready).await)
+    Ok(connections::serve_until_asked(listener, Arc::new(responder), bounds, None, closing, ready).await)
 }

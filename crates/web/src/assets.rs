@@ -63,15 +63,17 @@ pub(crate) static ICON: LazyLock<SiteAsset> =
 
 /// Serves an asset.
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
-    let assets = [&*STYLE_SHEET, &*SCRIPT_FILE, &*ICON];
-    let found = assets
-        .into_iter()
-        .find(|asset| asset.path == context.request.path);
-    let asset = found.ok_or_else(|| {
+    find_asset(&context.request.path).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "there is no such file")
             .with_hint("reload the page that asked for it")
-    })?;
-    Ok(PageReply {
+    })
+}
+
+/// Returns the style sheet, script or icon at a path. They hold nothing of any palace.
+pub fn find_asset(path: &str) -> Option<PageReply> {
+    let assets = [&*STYLE_SHEET, &*SCRIPT_FILE, &*ICON];
+    let asset = assets.into_iter().find(|asset| asset.path == path)?;
+    Some(PageReply {
         caching: ReplyCaching::Forever,
         ..PageReply::with_body(asset.media_type, asset.content.as_bytes().to_vec())
     })

@@ -10,9 +10,11 @@
 
 mod acts;
 mod assets;
+mod base;
 mod context;
 mod host;
 mod jobs;
+pub mod lobby;
 mod offline;
 mod pages;
 pub mod parts;
@@ -22,8 +24,11 @@ mod routes;
 mod site;
 mod visit;
 
+pub use assets::find_asset;
+pub use base::SiteBase;
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
 pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
+pub use pages::problem::http_status;
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};
 pub use site::Site;

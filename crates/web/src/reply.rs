@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use maud::Markup;
 
+use crate::base::SiteBase;
 use crate::request::ThemeChoice;
 
 /// Writes a body that is too long to be held in memory.
@@ -91,6 +92,22 @@ impl PageReply {
             file_name: Some(file_name.into()),
             ..Self::with_body(media_type, Vec::new())
         }
+    }
+
+    /// Returns the reply as a site below `base` gives it.
+    #[must_use]
+    pub(crate) fn below(mut self, base: &SiteBase) -> Self {
+        if base.path().is_empty() {
+            return self;
+        }
+        self.location = self.location.map(|own| base.address(&own));
+        if self.media_type.starts_with("text/html")
+            && let ReplyBody::Whole(page) = &self.body
+            && let Ok(page) = std::str::from_utf8(page)
+        {
+            self.body = ReplyBody::Whole(base.rewrite_page(page).into_bytes());
+        }
+        self
     }
 
     /// Sets the status.

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::base::SiteBase;
+
 /// The method of a request; pages know no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageMethod {
@@ -104,6 +106,8 @@ pub struct PageRequest {
     pub form: PageFields,
     /// The colors the visitor chose.
     pub theme: ThemeChoice,
+    /// Where the site is served; `path` is what follows.
+    pub base: SiteBase,
 }
 
 impl PageRequest {
@@ -116,6 +120,7 @@ impl PageRequest {
             query: PageFields::parse(query.as_bytes()),
             form: PageFields::default(),
             theme: ThemeChoice::default(),
+            base: SiteBase::default(),
         }
     }
 

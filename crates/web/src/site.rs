@@ -52,8 +52,10 @@ impl Site {
             request,
             visit,
         };
-        self.route(context)
+        let reply = self.route(context);
+        reply
             .unwrap_or_else(|error| problem::render(context, &error))
+            .below(&request.base)
     }
 
     fn route(&self, context: PageContext<'_>) -> crate::context::PageResult {

@@ -70,6 +70,8 @@ mod searching;
 mod server;
 mod stale_pages;
 mod switch_killed;
+#[cfg(unix)]
+mod team;
 mod together;
 mod transactions;
 mod vanishing;

@@ -1,7 +1,7 @@
 //! `loci mcp --http` as clients see it: the real binary, asked in raw bytes over real sockets.
 
 mod bounds;
-mod client;
+pub(crate) mod client;
 mod doors;
 mod ending;
 mod running;

@@ -2,7 +2,7 @@
 
 mod acts;
 mod bounds;
-mod content;
+pub(crate) mod content;
 mod crowd;
 mod forged;
 mod front;
@@ -10,6 +10,6 @@ mod hostile;
 mod keys;
 mod reading;
 mod running;
-mod scene;
+pub(crate) mod scene;
 mod sockets;
 mod starting;

@@ -24,6 +24,9 @@ pub struct AccessPolicy {
     pub reads_files: bool,
     /// The wing of drawers that it files without naming one; else the first in which it may file, unless that is all.
     pub usual_wing: Option<String>,
+    /// Whether wings are named here as people type them: in another spelling, a name means the wing that is there. Else
+    /// names are compared byte by byte, so that a right never reaches a wing of a similar name.
+    pub spells_wings: bool,
 }
 
 impl Default for AccessPolicy {
@@ -35,6 +38,7 @@ impl Default for AccessPolicy {
             administers: true,
             reads_files: true,
             usual_wing: None,
+            spells_wings: true,
         }
     }
 }
@@ -72,6 +76,7 @@ impl AccessPolicy {
             administers: is_whole,
             reads_files: is_whole,
             usual_wing,
+            spells_wings: true,
         }
     }
 
@@ -187,7 +192,7 @@ impl AccessPolicy {
         // The store enforces this inside its write transaction as well; checked here for an error that names
         // the wings.
         for own in own {
-            if wing == Some(spell_wing(reader, own)?.as_str()) {
+            if wing == Some(self.spell_own(reader, own)?.as_str()) {
                 return Ok(());
             }
         }
@@ -198,6 +203,21 @@ impl AccessPolicy {
         let verb = if own.len() == 1 { "is" } else { "are" };
         let hint = format!("nothing was changed; there {verb}: {}", own.join(", "));
         Err(Error::new(ErrorKind::NotFound, message).with_hint(hint))
+    }
+
+    /// Returns the filter for the drawers that a reach covers, with wings in the collection's own spelling.
+    pub(super) fn filter_reach(&self, reach: &WingReach, whole: &dyn CollectionReader) -> Result<Filter> {
+        let wings = reach.named_wings().iter().map(|wing| self.spell_own(whole, wing));
+        Ok(filter_wings(reach, wings.collect::<Result<_>>()?))
+    }
+
+    /// Returns a wing of this policy as the collection spells it.
+    fn spell_own(&self, reader: &dyn CollectionReader, wing: &str) -> Result<String> {
+        if self.spells_wings {
+            spell_wing(reader, wing)
+        } else {
+            Ok(wing.to_owned())
+        }
     }
 
     /// Returns the wing of drawers that are filed without naming one.
@@ -246,18 +266,12 @@ fn check_reach(reach: &WingReach, operation: &str, needed: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, message).with_hint("nothing was changed"))
 }
 
-/// Returns the filter for the drawers that a reach covers, with wings in the collection's own spelling.
-pub(super) fn spell_reach(reach: &WingReach, whole: &dyn CollectionReader) -> Result<Filter> {
-    let wings = reach.named_wings().iter().map(|wing| spell_wing(whole, wing));
-    Ok(filter_reach(reach, wings.collect::<Result<_>>()?))
+/// Returns the filter for the drawers that a reach covers, with wings as the policy names them.
+pub(super) fn filter_unspelled(reach: &WingReach) -> Filter {
+    filter_wings(reach, reach.named_wings().to_vec())
 }
 
-/// Returns the same filter with wings as configured, for a collection that does not exist yet.
-pub(super) fn unspelled_reach(reach: &WingReach) -> Filter {
-    filter_reach(reach, reach.named_wings().to_vec())
-}
-
-fn filter_reach(reach: &WingReach, wings: Vec<String>) -> Filter {
+fn filter_wings(reach: &WingReach, wings: Vec<String>) -> Filter {
     if reach.is_everywhere() {
         return Filter::All;
     }

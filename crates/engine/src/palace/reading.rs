@@ -60,10 +60,11 @@ impl Palace {
         operate(&PalaceSession::new(self, collection, collection))
     }
 
-    /// Returns whether opening the collection again would cost more than a look at a file. The filter of a restricted
-    /// caller depends on the wings there are, so its handle is not kept.
+    /// Returns whether opening the collection again would cost more than a look at a file. A filter of wings as people
+    /// type them depends on the wings there are, so its handle is not kept.
     fn is_worth_keeping(&self) -> Result<bool> {
-        Ok(!self.is_local()? && !self.access.is_restricted())
+        let follows_names = self.access.is_restricted() && self.access.spells_wings;
+        Ok(!self.is_local()? && !follows_names)
     }
 
     /// Returns whether the palace is on this machine's disk, and not behind a server.

@@ -12,9 +12,11 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use loci_core::{Error, ErrorKind, Result};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::seats::{ConnectionSeat, ConnectionSeats};
@@ -46,6 +48,12 @@ pub(crate) struct ConnectionLimits {
     pub(crate) patience: Duration,
 }
 
+/// Opens TLS on connections, with the certificate of the moment.
+pub(crate) trait TlsOpener: Send + Sync + 'static {
+    /// Returns what accepts the next connection.
+    fn acceptor(&self) -> TlsAcceptor;
+}
+
 /// Answers the requests of connections.
 pub(crate) trait HttpService: Send + Sync + 'static {
     /// The body of its responses. An error cuts the connection.
@@ -61,9 +69,14 @@ pub(crate) trait HttpService: Send + Sync + 'static {
 
 /// Makes the runtime of a server: one thread carries messages, others do what takes time.
 pub(crate) fn build_runtime() -> Result<Runtime> {
+    build_runtime_with(THREADS)
+}
+
+/// Makes the runtime of a server that carries out as many requests at the same time.
+pub(crate) fn build_runtime_with(threads: usize) -> Result<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(THREADS)
+        .max_blocking_threads(threads)
         .thread_keep_alive(IDLE_THREAD_LIFE)
         .build()
         .map_err(|cause| Error::new(ErrorKind::Io, "the server cannot start").caused_by(cause))
@@ -83,6 +96,7 @@ pub(crate) async fn serve_until_asked<S: HttpService>(
     listener: TcpListener,
     service: Arc<S>,
     limits: ConnectionLimits,
+    tls: Option<Arc<dyn TlsOpener>>,
     closing: CancellationToken,
     ready: impl FnOnce(),
 ) -> Instant {
@@ -96,7 +110,7 @@ pub(crate) async fn serve_until_asked<S: HttpService>(
     }
     // The socket already listens, so a client that connects upon this call is queued by the kernel.
     ready();
-    let mut hall = ConnectionSet::new(service, limits, closing.clone());
+    let mut hall = ConnectionSet::new(service, limits, tls, closing.clone());
     tokio::select! {
         () = asked => {}
         () = hall.accept(&listener) => {}
@@ -113,6 +127,7 @@ pub(crate) async fn serve_until_asked<S: HttpService>(
 /// The open connections.
 struct ConnectionSet<S> {
     service: Arc<S>,
+    tls: Option<Arc<dyn TlsOpener>>,
     connections: JoinSet<()>,
     seats: Arc<ConnectionSeats>,
     head: Duration,
@@ -120,9 +135,15 @@ struct ConnectionSet<S> {
 }
 
 impl<S: HttpService> ConnectionSet<S> {
-    fn new(service: Arc<S>, limits: ConnectionLimits, closing: CancellationToken) -> Self {
+    fn new(
+        service: Arc<S>,
+        limits: ConnectionLimits,
+        tls: Option<Arc<dyn TlsOpener>>,
+        closing: CancellationToken,
+    ) -> Self {
         Self {
             service,
+            tls,
             connections: JoinSet::new(),
             seats: ConnectionSeats::new(&limits),
             head: limits.head,
@@ -153,9 +174,22 @@ impl<S: HttpService> ConnectionSet<S> {
         let _ = stream.set_nodelay(true);
         let (seat, service) = (self.seats.let_in(peer), self.service.clone());
         let (head, closing) = (self.head, self.closing.clone());
+        let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
         self.connections.spawn(async move {
+            let serving = async {
+                let service = service.as_ref();
+                match acceptor {
+                    None => serve_connection(stream, service, &seat, head, closing).await,
+                    // A client that is slow to shake hands is cut off like one that is slow to ask.
+                    Some(acceptor) => {
+                        if let Ok(Ok(stream)) = tokio::time::timeout(head, acceptor.accept(stream)).await {
+                            serve_connection(stream, service, &seat, head, closing).await;
+                        }
+                    }
+                }
+            };
             tokio::select! {
-                () = serve_connection(stream, service.as_ref(), &seat, head, closing) => {}
+                () = serving => {}
                 () = seat.wait_until_dropped() => {}
             }
         });
@@ -164,7 +198,7 @@ impl<S: HttpService> ConnectionSet<S> {
 
 /// Serves one connection until either side ends it.
 async fn serve_connection<S: HttpService>(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     service: &S,
     seat: &ConnectionSeat,
     head: Duration,

@@ -16,6 +16,7 @@ use super::connections::ConnectionLimits;
 pub(crate) struct ConnectionSeats {
     /// One permit for each connection that may have shown the secret.
     seats: Arc<Semaphore>,
+    most: usize,
     max_strangers: usize,
     strangers: Mutex<StrangerQueue>,
 }
@@ -32,6 +33,7 @@ impl ConnectionSeats {
     pub(crate) fn new(limits: &ConnectionLimits) -> Arc<Self> {
         Arc::new(Self {
             seats: Arc::new(Semaphore::new(limits.connections)),
+            most: limits.connections,
             max_strangers: limits.strangers.max(1),
             strangers: Mutex::default(),
         })
@@ -79,6 +81,13 @@ pub(crate) struct ConnectionSeat {
 }
 
 impl ConnectionSeat {
+    /// Returns how many connections there are in all.
+    pub(crate) fn count_connections(&self) -> usize {
+        let seats = &self.seats;
+        let taken = seats.most - seats.seats.available_permits().min(seats.most);
+        taken + seats.lock_strangers().waiting.len()
+    }
+
     /// Returns the address of the client.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer

@@ -22,9 +22,11 @@ use loci_core::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
 use self::guard::RequestGuard;
+pub(crate) use self::rate::RateBucket;
 pub use self::rate::RequestRate;
 use self::responder::HttpResponder;
-use self::sessions::HttpSessions;
+pub(crate) use self::responder::{McpEndpoint, close_if_unread, find_session_id};
+pub(crate) use self::sessions::HttpSessions;
 use self::token::AccessToken;
 use super::server::McpServer;
 use crate::http::connections::{self, ConnectionLimits};
@@ -133,13 +135,8 @@ async fn listen_until_asked(
     let sessions = HttpSessions::new(&limits);
     tokio::spawn(sessions.clone().sweep_expired());
     let guard = RequestGuard::new(address, token, &limits);
-    let responder = Arc::new(HttpResponder::new(
-        server,
-        guard,
-        sessions,
-        limits.body,
-        closing.clone(),
-    ));
+    let endpoint = McpEndpoint::new(sessions, limits.body, closing.clone());
+    let responder = Arc::new(HttpResponder::new(server, guard, endpoint));
     let bounds = ConnectionLimits {
         connections: limits.connections,
         strangers: limits.strangers,
@@ -147,5 +144,5 @@ async fn listen_until_asked(
         patience: limits.patience,
     };
     let ready = || (listening.ready)(address);
-    Ok(connections::serve_until_asked(listener, responder, bounds, closing, ready).await)
+    Ok(connections::serve_until_asked(listener, responder, bounds, None, closing, ready).await)
 }

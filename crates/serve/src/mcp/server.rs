@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::tool::{CallContext, ToolEffect, ToolEntry, ToolReply};
+use super::watch::CallWatch;
 use super::words::cut_to_bytes;
 use super::{compat, prompts, resources, tools};
 
@@ -71,12 +72,32 @@ struct McpServerState {
     tools: Vec<ToolEntry>,
     writes: Arc<Semaphore>,
     long_runs: Arc<Semaphore>,
+    watch: Option<Arc<dyn CallWatch>>,
+}
+
+impl McpServerState {
+    /// Tells the watch of resources that were read.
+    fn note_resources<T>(&self, done: loci_core::Result<T>) -> loci_core::Result<T> {
+        if let Some(watch) = &self.watch {
+            watch.note_resources(done.as_ref().map(drop));
+        }
+        done
+    }
 }
 
 impl McpServer {
     /// Makes a server for `palace`, whose access policy decides what clients may see and do. The palace is
     /// not touched yet.
     pub fn new(palace: Palace, dialect: ToolDialect) -> Self {
+        Self::with_watch(palace, dialect, None)
+    }
+
+    /// Makes a server whose calls are watched.
+    pub(crate) fn with_watch(
+        palace: Palace,
+        dialect: ToolDialect,
+        watch: Option<Arc<dyn CallWatch>>,
+    ) -> Self {
         let tools = match dialect {
             ToolDialect::Loci => tools::list_tools(palace.access()),
             ToolDialect::Mempalace => compat::list_compat_tools(palace.access()),
@@ -88,6 +109,7 @@ impl McpServer {
                 tools,
                 writes: Arc::new(Semaphore::new(MAX_WRITES)),
                 long_runs: Arc::new(Semaphore::new(MAX_LONG_RUNS)),
+                watch,
             }),
         }
     }
@@ -146,7 +168,14 @@ impl McpServer {
                 };
                 let tool = inner.tools.get(at);
                 let tool = tool.ok_or_else(|| Error::new(ErrorKind::Internal, "the tool is gone"))?;
-                tool.call(arguments, &call)
+                let watched = inner.watch.as_deref();
+                let watched = watched.map(|watch| watch.begin_tool(tool, &arguments));
+                let watched = watched.transpose()?;
+                let done = tool.call(arguments, &call);
+                if let Some(watched) = watched {
+                    watched.end(done.as_ref().map(|reply| &reply.value));
+                }
+                done
             }
         });
         let teller = tokio::spawn(forward_progress(
@@ -332,7 +361,9 @@ impl ServerHandler for McpServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let listed = self
-            .run_blocking(move |inner| resources::list_resources(&inner.palace, cursor.as_deref()))
+            .run_blocking(move |inner| {
+                inner.note_resources(resources::list_resources(&inner.palace, cursor.as_deref()))
+            })
             .await;
         let (page, next) = listed.map_err(|error| protocol_error(&error))?;
         let mut result = ListResourcesResult::with_all_items(page);
@@ -357,7 +388,9 @@ impl ServerHandler for McpServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = cut_error(&request.uri);
         let read = self
-            .run_blocking(move |inner| resources::read_resource(&inner.palace, &request.uri))
+            .run_blocking(move |inner| {
+                inner.note_resources(resources::read_resource(&inner.palace, &request.uri))
+            })
             .await;
         let contents = read.map_err(|error| {
             let mut refused = protocol_error(&error);

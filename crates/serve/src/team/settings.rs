@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::{Error, Result};
+use loci_core::{Error, Result, Timestamp};
 use loci_engine::Palace;
 use loci_team::{AuditLog, TeamAccounts, TokenIssuers};
 use loci_web::SiteHost;
@@ -36,6 +36,9 @@ pub struct TeamSettings {
     pub proxies: Vec<ProxyRange>,
 }
 
+/// The clock of a server.
+pub type TeamClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// The files of a certificate, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
@@ -59,6 +62,8 @@ pub struct TeamOptions {
     pub limits: TeamLimits,
     /// Reads the settings again; called on SIGHUP. If it fails, the server goes on with those it has.
     pub reload: Box<dyn Fn() -> Result<TeamSettings> + Send + Sync>,
+    /// Tells the time.
+    pub clock: TeamClock,
     /// Takes one line of the server's log.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
     /// Called with the address once the server listens there.

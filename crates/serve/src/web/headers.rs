@@ -35,7 +35,7 @@ const SECURITY_HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 /// Adds the headers that every response has, and forbids to keep it unless it says otherwise.
-pub(super) fn add_security_headers<B>(response: &mut Response<B>) {
+pub(crate) fn add_security_headers<B>(response: &mut Response<B>) {
     let headers = response.headers_mut();
     for (name, value) in SECURITY_HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
@@ -47,7 +47,7 @@ pub(super) fn add_security_headers<B>(response: &mut Response<B>) {
 }
 
 /// Adds a header whose value was put together; one that cannot be a header is left out.
-pub(super) fn add_header(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+pub(crate) fn add_header(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.append(name, value);
     }
@@ -55,7 +55,7 @@ pub(super) fn add_header(headers: &mut HeaderMap, name: HeaderName, value: &str)
 
 /// Returns the header that saves a response under a name. The plain form holds only what every browser reads alike;
 /// the other holds the name itself.
-pub(super) fn name_download(file_name: &str) -> String {
+pub(crate) fn name_download(file_name: &str) -> String {
     let name: String = file_name.chars().filter(|c| !c.is_control()).collect();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
     let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

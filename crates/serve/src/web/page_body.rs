@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 /// The body of a response.
-pub(super) type PageBody = http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>;
+pub(crate) type PageBody = http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>;
 
 /// The bytes of a streamed body that are sent at once.
 const PART_BYTES: usize = 64 << 10;
@@ -19,7 +19,7 @@ const PART_BYTES: usize = 64 << 10;
 const WAITING_PARTS: usize = 4;
 
 /// Makes the body of bytes.
-pub(super) fn whole_body(bytes: impl Into<Bytes>) -> PageBody {
+pub(crate) fn whole_body(bytes: impl Into<Bytes>) -> PageBody {
     Full::new(bytes.into())
         .map_err(|never| match never {})
         .boxed_unsync()
@@ -34,7 +34,7 @@ enum StreamPart {
 
 /// Starts to write a body on a thread of its own, and returns it once there is something to send. An error before that
 /// is returned; a later one, or a panic, cuts the connection. `permit` is given back when the writer has ended.
-pub(super) async fn start_stream(write: StreamedBody, permit: OwnedSemaphorePermit) -> io::Result<PageBody> {
+pub(crate) async fn start_stream(write: StreamedBody, permit: OwnedSemaphorePermit) -> io::Result<PageBody> {
     let (sender, mut parts) = mpsc::channel(WAITING_PARTS);
     tokio::task::spawn_blocking(move || {
         write_stream(write, &sender);

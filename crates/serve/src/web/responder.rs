@@ -2,35 +2,24 @@
 
 use std::sync::Arc;
 
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderMap,
-    HeaderValue, LOCATION, SET_COOKIE,
-};
+use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue, LOCATION, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
-use loci_web::{
-    PageFields, PageMethod, PageReply, PageRequest, ReplyBody, ReplyCaching, Site, ThemeChoice, Visit,
-};
+use loci_web::{PageFields, PageMethod, PageRequest, Site, SiteBase, Visit};
 use tokio::sync::Semaphore;
 
+use super::carrier::{
+    MOST_STREAMS, PageOutcome, read_form, read_theme, render_refusal, render_reply, take_seat,
+};
 use super::fixed_pages;
 use super::guard::{PageGuard, RequestSource, check_path, is_navigation, is_prefetch};
-use super::headers::{add_header, add_security_headers, name_download};
-use super::page_body::{PageBody, start_stream, whole_body};
-use super::visitors::{LinkOutcome, SIGN_IN_PATH, VisitorList, list_cookies};
-use crate::http::bodies::{BodyLimits, drain_body, read_whole_body};
+use super::headers::{add_header, add_security_headers};
+use super::page_body::{PageBody, whole_body};
+use super::visitors::{LinkOutcome, SIGN_IN_PATH, VisitorList};
+use crate::http::bodies::{BodyLimits, drain_body};
 use crate::http::connections::HttpService;
-use crate::http::host_names::single_header;
 use crate::http::refusal::HttpRefusal;
 use crate::http::seats::ConnectionSeat;
-
-/// The most downloads that are written at the same time. Each holds a thread for as long as its browser takes.
-const MOST_STREAMS: usize = 8;
-/// The cookie that remembers the colors.
-const THEME_COOKIE: &str = "loci-theme";
-/// How long it does, in seconds: a year.
-const THEME_LIFE: u32 = 365 * 24 * 3600;
 
 /// Answers the requests of browsers.
 pub(super) struct PageResponder {
@@ -40,9 +29,6 @@ pub(super) struct PageResponder {
     form_limits: BodyLimits,
     streams: Arc<Semaphore>,
 }
-
-/// A response, or the reason there is none.
-type PageOutcome = Result<Response<PageBody>, HttpRefusal>;
 
 impl PageResponder {
     /// Makes a responder for a site.
@@ -82,7 +68,7 @@ impl PageResponder {
         };
         let is_post = *request.method() == Method::POST;
         let form = if is_post {
-            self.read_form(request.headers(), body).await?
+            read_form(request.headers(), body, self.form_limits).await?
         } else {
             drain_body(body);
             PageFields::default()
@@ -97,6 +83,7 @@ impl PageResponder {
             query: PageFields::parse(request.uri().query().unwrap_or_default().as_bytes()),
             form,
             theme: read_theme(request.headers()),
+            base: SiteBase::default(),
         };
         let site = self.site.clone();
         let answering = tokio::task::spawn_blocking(move || site.answer(&page, &visit));
@@ -104,7 +91,7 @@ impl PageResponder {
             let words = "this page failed, which it never should; the others still work";
             HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, words)
         })?;
-        self.render(reply, *request.method() == Method::HEAD).await
+        render_reply(reply, *request.method() == Method::HEAD, &self.streams).await
     }
 
     /// Lets a visitor in, signs a browser in, or refuses the request.
@@ -177,62 +164,6 @@ impl PageResponder {
         add_header(response.headers_mut(), SET_COOKIE, &cookie);
         Ok(response)
     }
-
-    /// Reads the form of a POST.
-    async fn read_form(&self, headers: &HeaderMap, body: Incoming) -> Result<PageFields, HttpRefusal> {
-        let media_type = single_header(headers, &CONTENT_TYPE).ok().flatten();
-        if !media_type.is_some_and(is_form) || headers.contains_key(CONTENT_ENCODING) {
-            if !headers.contains_key(EXPECT) {
-                drain_body(body);
-            }
-            let words =
-                "the content type of a form must be application/x-www-form-urlencoded; nothing was done";
-            return Err(HttpRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
-        }
-        let bytes = read_whole_body(body, self.form_limits).await?;
-        Ok(PageFields::parse(&bytes))
-    }
-
-    /// Turns the reply of the site into a response.
-    async fn render(&self, reply: PageReply, is_head: bool) -> PageOutcome {
-        let body = match reply.body {
-            ReplyBody::Whole(bytes) => whole_body(bytes),
-            ReplyBody::Streamed(_) if is_head => whole_body(Vec::new()),
-            ReplyBody::Streamed(write) => {
-                let permit = self.streams.clone().try_acquire_owned().map_err(|_| {
-                    let words = "too many downloads at once; wait until one has ended";
-                    HttpRefusal::retry_later(StatusCode::SERVICE_UNAVAILABLE, words, 5)
-                })?;
-                start_stream(write, permit).await.map_err(|cause| {
-                    let words = format!("the download cannot be made: {cause}");
-                    HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, &words)
-                })?
-            }
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() =
-            StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.media_type));
-        if let Some(location) = &reply.location {
-            add_header(headers, LOCATION, location);
-        }
-        if let Some(file_name) = &reply.file_name {
-            add_header(headers, CONTENT_DISPOSITION, &name_download(file_name));
-        }
-        if reply.caching == ReplyCaching::Forever {
-            let forever = HeaderValue::from_static("private, max-age=31536000, immutable");
-            headers.insert(CACHE_CONTROL, forever);
-        }
-        if let Some(theme) = reply.theme {
-            let cookie = format!(
-                "{THEME_COOKIE}={}; Path=/; Max-Age={THEME_LIFE}; HttpOnly; SameSite=Strict",
-                theme.name()
-            );
-            add_header(headers, SET_COOKIE, &cookie);
-        }
-        Ok(response)
-    }
 }
 
 /// What becomes of a request once its head was read.
@@ -248,35 +179,10 @@ impl HttpService for PageResponder {
 
     async fn answer_request(&self, request: Request<Incoming>, seat: &ConnectionSeat) -> Response<PageBody> {
         let answered = self.answer(request, seat).await;
-        let mut response = answered.unwrap_or_else(|refusal| {
-            // What follows on such a connection may be the rest of a body.
-            let closes = refusal.leaves_body_unread() || refusal.status == StatusCode::LENGTH_REQUIRED;
-            let closes = closes || refusal.status == StatusCode::SERVICE_UNAVAILABLE;
-            let mut response = refusal
-                .into_response()
-                .map(|body| body.map_err(|never| match never {}).boxed_unsync());
-            if closes {
-                response
-                    .headers_mut()
-                    .insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            response
-        });
+        let mut response = answered.unwrap_or_else(render_refusal);
         add_security_headers(&mut response);
         response
     }
-}
-
-fn take_seat(seat: &ConnectionSeat) -> Result<(), HttpRefusal> {
-    if seat.sit_down() {
-        return Ok(());
-    }
-    let words = "too many connections";
-    Err(HttpRefusal::retry_later(
-        StatusCode::SERVICE_UNAVAILABLE,
-        words,
-        1,
-    ))
 }
 
 fn see_first_page() -> Response<PageBody> {
@@ -286,20 +192,4 @@ fn see_first_page() -> Response<PageBody> {
         .headers_mut()
         .insert(LOCATION, HeaderValue::from_static("/"));
     response
-}
-
-fn is_form(media_type: &str) -> bool {
-    let media_type = media_type.split(';').next().unwrap_or_default();
-    media_type
-        .trim()
-        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
-}
-
-/// Reads the colors that the visitor chose.
-fn read_theme(headers: &HeaderMap) -> ThemeChoice {
-    let mut cookies = list_cookies(headers);
-    let chosen = cookies.find(|(name, _)| *name == THEME_COOKIE);
-    chosen
-        .and_then(|(_, theme)| theme.parse().ok())
-        .unwrap_or_default()
 }

@@ -164,7 +164,7 @@ impl fmt::Debug for SignInLinks {
 
 /// Lists the names and values of the cookies of a request. Those that are not text are left out: programs at other ports
 /// of this machine set cookies for all.
-pub(super) fn list_cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn list_cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     let pairs = pairs.filter_map(|pair| std::str::from_utf8(pair).ok());

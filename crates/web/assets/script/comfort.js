@@ -52,7 +52,7 @@
   };
   const edit = () => {
     const id = chosen?.dataset.id;
-    if (id && document.querySelector("header nav a.act")) location.href = `/edit?id=${encodeURIComponent(id)}`;
+    if (id && document.querySelector("header nav a.act")) location.href = `${document.documentElement.dataset.base ?? ""}/edit?id=${encodeURIComponent(id)}`;
     return Boolean(id);
   };
   let prefix = "";
@@ -66,7 +66,7 @@
     if (key === "?") document.getElementById("keys")?.showModal();
     else if (key === "j") move(1);
     else if (key === "k") move(-1);
-    else if (key === "u") document.querySelector('form[action="/undo"] button')?.click();
+    else if (key === "u") document.querySelector('form[action$="/undo"] button')?.click();
     else if (key === "e" && edit()) { /* goes to the chosen item */ }
     else if (!press(key)) return;
     event.preventDefault();

@@ -1,6 +1,8 @@
 // Live parts: changes as they happen, and the progress of a job. Nothing is asked while the page is not seen.
 (() => {
   "use strict";
+  // A site may be served below a path.
+  const base = document.documentElement.dataset.base ?? "";
 
   // Asks this server for a part of a page; fails rather than waiting for ever.
   const ask = async (address) => {
@@ -51,7 +53,7 @@
     const shorten = () => {
       if (list.children.length <= MOST) return;
       while (list.children.length > MOST) list.lastElementChild.remove();
-      earlier.href = `/activity?before=${encodeURIComponent(list.lastElementChild.dataset.seq)}`;
+      earlier.href = `${base}/activity?before=${encodeURIComponent(list.lastElementChild.dataset.seq)}`;
       earlier.hidden = false;
     };
     const take = (part) => {
@@ -74,7 +76,7 @@
     const run = repeat(async () => {
       if (paused) return BETWEEN;
       try {
-        const part = await ask(`/activity/feed?since=${cursor}`);
+        const part = await ask(`${base}/activity/feed?since=${cursor}`);
         failures = 0;
         // Paused while it was asked: the same is asked again later.
         if (paused) return BETWEEN;

@@ -84,7 +84,7 @@
     status.textContent = `Loading the ${side} part`;
     try {
       const url = new URL(href, location.href);
-      url.pathname = "/source/part";
+      url.pathname = `${document.documentElement.dataset.base ?? ""}/source/part`;
       const reply = await fetch(url, { credentials: "same-origin", headers: { Accept: "text/html" } });
       if (!reply.ok) throw new Error(`status ${reply.status}`);
       const parsed = new DOMParser().parseFromString(await reply.text(), "text/html");

@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::buttons::form_secret;
 use super::shown;
 use crate::assets::{ICON, SCRIPT_FILE, STYLE_SHEET};
+use crate::base::SERVER;
 use crate::context::PageContext;
 use crate::reply::PageReply;
 use crate::request::ThemeChoice;
@@ -68,7 +69,7 @@ impl<'a> PageFrame<'a> {
         let theme = context.request.theme;
         PageReply::html(html! {
             (DOCTYPE)
-            html lang="en" data-theme=(theme.name()) {
+            html lang="en" data-theme=(theme.name()) data-base=[base_of(context)] {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
@@ -103,7 +104,11 @@ impl<'a> PageFrame<'a> {
         html! {
             header.top {
                 a.brand href="/" aria-label="Loci, to the search" { span.mark aria-hidden="true" {} span.word { "Loci" } }
-                span.palace title="the open palace" { bdi { (palace) } }
+                @if context.request.base.path().is_empty() {
+                    span.palace title="the open palace" { bdi { (palace) } }
+                } @else {
+                    a.palace href=(SERVER) title="the open palace; to the others" { bdi { (palace) } }
+                }
                 nav aria-label="Pages" {
                     @for (page, href, label, key) in ENTRIES {
                         a href=(href) data-key=(format!("g {key}")) aria-current=[(page == self.nav).then_some("page")] { (label) }
@@ -123,7 +128,12 @@ impl<'a> PageFrame<'a> {
     }
 }
 
-fn color_scheme(theme: ThemeChoice) -> &'static str {
+/// The base of addresses, for scripts; none at the root.
+fn base_of(context: PageContext<'_>) -> Option<&str> {
+    Some(context.request.base.path()).filter(|base| !base.is_empty())
+}
+
+pub(crate) fn color_scheme(theme: ThemeChoice) -> &'static str {
     match theme {
         ThemeChoice::System => "light dark",
         ThemeChoice::Light => "light",

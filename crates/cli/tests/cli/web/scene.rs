@@ -27,7 +27,7 @@ const FOREIGN: &str = r#"(() => {
         }
     }
     const scripts = [...document.scripts];
-    if (scripts.some(one => one.textContent !== '' || !one.getAttribute('src').startsWith('/assets/'))) faults.push('a script');
+    if (scripts.some(one => one.textContent !== '' || !/^(\/p\/[^/]+)?\/assets\//.test(one.getAttribute('src')))) faults.push('a script');
     if (typeof pwned !== 'undefined') faults.push('a script of a text ran');
     return faults;
 })()"#;

@@ -13,14 +13,14 @@ pub struct RequestRate {
 }
 
 /// The bucket of a rate limit.
-pub(super) struct RateBucket {
+pub(crate) struct RateBucket {
     rate: RequestRate,
     left: Mutex<(f64, Instant)>,
 }
 
 impl RateBucket {
     /// Makes a full bucket.
-    pub(super) fn new(rate: RequestRate, now: Instant) -> Self {
+    pub(crate) fn new(rate: RequestRate, now: Instant) -> Self {
         Self {
             rate,
             left: Mutex::new((rate.burst, now)),
@@ -28,7 +28,7 @@ impl RateBucket {
     }
 
     /// Takes one event, or returns the seconds after which one may be available.
-    pub(super) fn take(&self, now: Instant) -> Result<(), u64> {
+    pub(crate) fn take(&self, now: Instant) -> Result<(), u64> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let (was, then) = *left;
         let since = now.saturating_duration_since(then).as_secs_f64();

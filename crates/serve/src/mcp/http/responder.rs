@@ -31,8 +31,13 @@ const SESSION_HEADER: &str = "mcp-session-id";
 /// Answers requests.
 pub(super) struct HttpResponder {
     guard: RequestGuard,
+    server: McpServer,
+    endpoint: McpEndpoint,
+}
+
+/// The place where MCP is spoken: the sessions of clients, and how their messages are read.
+pub(crate) struct McpEndpoint {
     sessions: Arc<HttpSessions>,
-    service: StreamableHttpService<McpServer, LocalSessionManager>,
     max_body_bytes: usize,
     closing: CancellationToken,
 }
@@ -47,31 +52,52 @@ struct MessagePeek {
 }
 
 impl HttpResponder {
-    /// Makes a responder that ends event streams, which never end by themselves, once `closing` is cancelled.
-    pub(super) fn new(
-        server: McpServer,
-        guard: RequestGuard,
+    /// Makes a responder for one server.
+    pub(super) fn new(server: McpServer, guard: RequestGuard, endpoint: McpEndpoint) -> Self {
+        Self {
+            guard,
+            server,
+            endpoint,
+        }
+    }
+}
+
+impl McpEndpoint {
+    /// Makes an endpoint that ends event streams, which never end by themselves, once `closing` is cancelled.
+    pub(crate) fn new(
         sessions: Arc<HttpSessions>,
         max_body_bytes: usize,
         closing: CancellationToken,
     ) -> Self {
-        // The SDK's own checks of Host and Origin stay at their defaults: the guard has checked both, more
-        // strictly.
-        let config = StreamableHttpServerConfig::default()
-            // Plain JSON where the protocol allows it: simple clients do not read event streams.
-            .with_json_response(true)
-            .with_max_request_body_bytes(max_body_bytes);
-        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions.inner.clone(), config);
         Self {
-            guard,
             sessions,
-            service,
             max_body_bytes,
             closing,
         }
     }
 
-    async fn call_service(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, HttpRefusal> {
+    /// Ends expired sessions, for ever.
+    pub(crate) fn sweep_expired(&self) -> impl Future<Output = ()> + Send + 'static {
+        Arc::clone(&self.sessions).sweep_expired()
+    }
+
+    /// Makes the SDK's service of a server. It holds nothing of its own, so that one is made for each request.
+    fn make_service(&self, server: McpServer) -> StreamableHttpService<McpServer, LocalSessionManager> {
+        // The SDK's own checks of Host and Origin stay at their defaults: the guard has checked both, more
+        // strictly.
+        let config = StreamableHttpServerConfig::default()
+            // Plain JSON where the protocol allows it: simple clients do not read event streams.
+            .with_json_response(true)
+            .with_max_request_body_bytes(self.max_body_bytes);
+        StreamableHttpService::new(move || Ok(server.clone()), self.sessions.inner.clone(), config)
+    }
+
+    /// Carries out a request of a client; a new session speaks with `server`.
+    pub(crate) async fn answer(
+        &self,
+        server: McpServer,
+        request: Request<Incoming>,
+    ) -> Result<Response<ResponseBody>, HttpRefusal> {
         let (mut parts, body) = request.into_parts();
         // The SDK hands the headers on to the handlers of a request; the secret must not travel with them.
         parts.headers.remove(AUTHORIZATION);
@@ -89,7 +115,7 @@ impl HttpResponder {
             self.sessions.make_room()?;
         }
         let request = Request::from_parts(parts, Full::new(bytes));
-        let response = self.service.handle(request).await;
+        let response = self.make_service(server).handle(request).await;
         // The SDK answers 415 to a body it cannot parse, although its content type was right.
         if let Some(peek) = peek.filter(|_| response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE) {
             return Err(HttpRefusal::invalid_message(
@@ -154,7 +180,7 @@ impl HttpService for HttpResponder {
             Ok(RequestRoute::Health) => short_response("application/json", r#"{"ok":true}"#.to_owned()),
             Ok(RequestRoute::Mcp) if !seat.sit_down() => refuse_connection(request),
             Ok(RequestRoute::Mcp) => {
-                let done = self.call_service(request).await;
+                let done = self.endpoint.answer(self.server.clone(), request).await;
                 done.unwrap_or_else(close_if_unread)
             }
             Err(refusal) => refuse_unread(request, refusal),
@@ -186,14 +212,14 @@ fn is_json(kind: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-fn find_session_id(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn find_session_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(SESSION_HEADER)?.to_str().ok()?;
     Some(id.to_owned())
 }
 
 /// Turns a refusal into a response. A connection whose body was not read to its end cannot carry another
 /// request and is closed.
-fn close_if_unread(refusal: HttpRefusal) -> Response<ResponseBody> {
+pub(crate) fn close_if_unread(refusal: HttpRefusal) -> Response<ResponseBody> {
     let unread = refusal.leaves_body_unread();
     let mut response = refusal.into_response();
     if unread {

@@ -16,8 +16,8 @@ use super::HttpLimits;
 use crate::http::refusal::HttpRefusal;
 
 /// The sessions of a server.
-pub(super) struct HttpSessions {
-    pub(super) inner: Arc<LocalSessionManager>,
+pub(crate) struct HttpSessions {
+    pub(crate) inner: Arc<LocalSessionManager>,
     known: Mutex<HashMap<String, SessionActivity>>,
     limits: HttpLimits,
 }
@@ -34,7 +34,7 @@ struct SessionActivity {
 
 impl HttpSessions {
     /// Makes an empty set.
-    pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: &HttpLimits) -> Arc<Self> {
         let mut inner = LocalSessionManager::default();
         // The SDK's own idle timeout would also end a session in the middle of a long call.
         inner.session_config.keep_alive = None;
@@ -50,7 +50,7 @@ impl HttpSessions {
     }
 
     /// Adds a new session.
-    pub(super) fn add_session(&self, id: &str) {
+    pub(crate) fn add_session(&self, id: &str) {
         let seen = SessionActivity {
             open_answers: 0,
             last_active: Instant::now(),
@@ -60,12 +60,12 @@ impl HttpSessions {
     }
 
     /// Removes a session that has ended.
-    pub(super) fn forget_session(&self, id: &str) {
+    pub(crate) fn forget_session(&self, id: &str) {
         self.lock_known().remove(id);
     }
 
     /// Marks a session as active until the returned guard is dropped. `None` for an unknown session.
-    pub(super) fn begin_answer(self: &Arc<Self>, id: &str) -> Option<AnswerInProgress> {
+    pub(crate) fn begin_answer(self: &Arc<Self>, id: &str) -> Option<AnswerInProgress> {
         let mut known = self.lock_known();
         let seen = known.get_mut(id)?;
         seen.open_answers += 1;
@@ -79,7 +79,7 @@ impl HttpSessions {
     }
 
     /// Makes room for one more session by ending the one that was idle for the longest.
-    pub(super) fn make_room(self: &Arc<Self>) -> Result<(), HttpRefusal> {
+    pub(crate) fn make_room(self: &Arc<Self>) -> Result<(), HttpRefusal> {
         let mut known = self.lock_known();
         if known.len() < self.limits.sessions {
             return Ok(());
@@ -101,7 +101,7 @@ impl HttpSessions {
     }
 
     /// Ends expired sessions, forever.
-    pub(super) async fn sweep_expired(self: Arc<Self>) {
+    pub(crate) async fn sweep_expired(self: Arc<Self>) {
         let shortest = self.limits.vanished.min(self.limits.idle);
         // A quarter of the shortest limit: a session outlives its limit by that much at most.
         let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(30));
@@ -136,11 +136,11 @@ impl HttpSessions {
 }
 
 /// An answer in progress.
-pub(super) struct AnswerInProgress {
+pub(crate) struct AnswerInProgress {
     sessions: Arc<HttpSessions>,
     id: String,
     /// Whether the whole answer was sent.
-    pub(super) finished: bool,
+    pub(crate) finished: bool,
 }
 
 impl Drop for AnswerInProgress {

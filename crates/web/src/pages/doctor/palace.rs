@@ -155,11 +155,13 @@ pub(super) fn coverage(coverage: &IndexCoverage, drawers: u64, approximate: bool
 fn verification(context: PageContext<'_>) -> Markup {
     let before = context.jobs().list().into_iter().find(|job| job.title == VERIFY);
     html! {
-        div.row {
-            (button_form(context, "/doctor/verify", &[], "primary", &html! { "Verify everything" }))
-            @if let Some(job) = before { a href=(job_link(job.number)) { "The last check" } }
+        @if context.access().administers {
+            div.row {
+                (button_form(context, "/doctor/verify", &[], "primary", &html! { "Verify everything" }))
+                @if let Some(job) = before { a href=(job_link(job.number)) { "The last check" } }
+            }
+            p.small.muted { "Reads every drawer, compares counts and indexes with it, and changes nothing. Search goes on." }
         }
-        p.small.muted { "Reads every drawer, compares counts and indexes with it, and changes nothing. Search goes on." }
     }
 }
 
