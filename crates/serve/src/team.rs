@@ -10,3 +10,14 @@
 pub mod settings;
 
 pub use settings::{ProxyRange, ServedPalace, TeamLimits, TeamOptions, TeamSettings, TlsFiles};
+
+use loci_core::{Error, ErrorKind, Result};
+
+/// Serves palaces to a team until the process is asked to end.
+pub fn serve_team(settings: TeamSettings, options: TeamOptions) -> Result<()> {
+    let _ = (settings, options);
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "this build cannot serve a team yet",
+    ))
+}
