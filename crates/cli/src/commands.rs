@@ -36,6 +36,7 @@ mod restore;
 pub(crate) mod schemas;
 mod seal;
 mod search;
+mod serve;
 mod show;
 mod status;
 mod sync;
@@ -66,6 +67,7 @@ pub(crate) enum CliCommand {
     Sync(sync::SyncArgs),
     WakeUp(wake_up::WakeUpArgs),
     Web(web::WebArgs),
+    Serve(serve::ServeArgs),
     Add(add::AddArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
@@ -154,6 +156,7 @@ impl CliCommand {
             | Self::Model(_)
             | Self::Mcp(_)
             | Self::Web(_)
+            | Self::Serve(_)
             | Self::Connect(_)
             | Self::Hook(_)
             | Self::HookDrain(_)
@@ -177,6 +180,7 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Sync(args) => sync::run(args, session),
         CliCommand::WakeUp(args) => wake_up::run(args, session),
         CliCommand::Web(args) => web::run(args, session),
+        CliCommand::Serve(args) => serve::run(args, session),
         CliCommand::Add(args) => add::run(args, session),
         CliCommand::List(args) => list::run(args, session),
         CliCommand::Show(args) => show::run(args, session),

@@ -55,7 +55,9 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Agents, servers and models",
         example: "loci mcp --read-only",
-        commands: &["mcp", "hook", "embedder", "model", "backends", "backend", "bench"],
+        commands: &[
+            "mcp", "serve", "hook", "embedder", "model", "backends", "backend", "bench",
+        ],
     },
     CommandGroup {
         heading: "Shell",

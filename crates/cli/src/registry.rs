@@ -129,6 +129,14 @@ impl BackendRegistry {
         self
     }
 
+    /// Lets writers of this process that come at the same time share a commit, where the backend can.
+    #[must_use]
+    pub(crate) fn grouping_writes(mut self) -> Self {
+        let embedded = self.entries.iter_mut().filter(|entry| entry.name == DEFAULT);
+        embedded.for_each(|entry| entry.make = make_grouping);
+        self
+    }
+
     /// Every plug-in, by name. One that has the name of a backend of this build is left out: it is never used.
     pub(crate) fn list_plugins(&self) -> Vec<FoundPlugin> {
         let mut found = self.plugins.list();
@@ -247,6 +255,10 @@ impl BackendRegistry {
 
 fn make_embedded(_: &MempalaceInstallation) -> Arc<dyn Backend> {
     Arc::new(EmbeddedBackend::new())
+}
+
+fn make_grouping(_: &MempalaceInstallation) -> Arc<dyn Backend> {
+    Arc::new(EmbeddedBackend::new().grouping_writes())
 }
 
 fn make_chroma(installation: &MempalaceInstallation) -> Arc<dyn Backend> {

@@ -122,7 +122,8 @@ impl CommandSession {
     }
 }
 
-fn find_address(
+/// The address that `reference` means in this environment, with this backend if one is named.
+pub(crate) fn find_address(
     reference: Option<&OsStr>,
     backend: Option<&str>,
     environment: &ProcessEnvironment,

@@ -18,6 +18,7 @@ use serde::Serialize;
 pub(crate) use self::export::ExportedPage;
 use self::export::PageExportArgs;
 use self::host::OwnMachine;
+pub(super) use self::host::{list_own_backends, list_usable_models, name_palace, open_named_model};
 use super::mcp::wing_named;
 use crate::environment::ProcessEnvironment;
 use crate::errors::{CommandResult, ExitStatus};

@@ -14,7 +14,10 @@ use super::new_home;
 const WITHOUT_DOCUMENT: [(&str, &str); 1] = [("hook", "answers in the format of the tool that calls it")];
 
 /// Documents that no test can make; their examples are checked all the same.
-const NOT_RUN: [(&str, &str); 1] = [("loci model install NAME", "copies the package of a whole model")];
+const NOT_RUN: [(&str, &str); 2] = [
+    ("loci model install NAME", "copies the package of a whole model"),
+    ("loci serve", "is started by the tests of the server"),
+];
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md")

@@ -68,6 +68,8 @@ mod sealing;
 mod search_together;
 mod searching;
 mod server;
+#[cfg(unix)]
+mod serving;
 mod stale_pages;
 mod switch_killed;
 #[cfg(unix)]

@@ -43,6 +43,10 @@ use crate::commands::mcp::ListeningAddress;
 use crate::commands::model::{AddedServer, InstalledModel, ModelList, ModelRemoval, ModelVerifyReport};
 use crate::commands::palaces::PalaceList;
 use crate::commands::restore::RestoreReport;
+use crate::commands::serve::{
+    AuditVerification, AuditedActs, IssuedToken, PrintedHead, TeamServerAddress, TeamTokenList,
+    TeamUserChange, TeamUserList, TeamUserRemoval, TokenRevocation,
+};
 use crate::commands::web::{ExportedPage, WebLink};
 use crate::errors::ErrorDocument;
 
@@ -70,6 +74,7 @@ pub fn list_schemas() -> Vec<CommandSchema> {
     all.extend(list_keeping());
     all.extend(list_repairs());
     all.extend(list_servers());
+    all.extend(list_team());
     all
 }
 
@@ -264,5 +269,47 @@ fn list_servers() -> Vec<CommandSchema> {
         CommandSchema::of_document::<CompletionScript>("loci completions SHELL", "A completion script."),
         CommandSchema::of_document::<ManualPage>("loci man", "The manual page."),
         CommandSchema::of_document::<WrittenManual>("loci man DIR", "The manual pages that were written."),
+    ]
+}
+
+fn list_team() -> Vec<CommandSchema> {
+    const USER: &str = "The user as it is after the change.";
+    vec![
+        CommandSchema::of_document::<TeamServerAddress>(
+            "loci serve",
+            "The address, printed once the server accepts connections.",
+        ),
+        CommandSchema::of_document::<TeamUserChange>("loci serve user add NAME", USER),
+        CommandSchema::of_document::<TeamUserList>("loci serve user list", "The users with their rights."),
+        CommandSchema::of_document::<TeamUserRemoval>(
+            "loci serve user remove NAME",
+            "The user that is gone.",
+        ),
+        CommandSchema::of_document::<TeamUserChange>("loci serve user disable NAME", USER),
+        CommandSchema::of_document::<TeamUserChange>("loci serve user enable NAME", USER),
+        CommandSchema::of_document::<TeamUserChange>("loci serve user password NAME", USER),
+        CommandSchema::of_document::<TeamUserChange>("loci serve user rights NAME GRANT", USER),
+        CommandSchema::of_document::<IssuedToken>(
+            "loci serve token make USER",
+            "The token with its text, which is shown this once.",
+        ),
+        CommandSchema::of_document::<TeamTokenList>(
+            "loci serve token list",
+            "The tokens without their texts.",
+        ),
+        CommandSchema::of_document::<IssuedToken>(
+            "loci serve token rotate ID",
+            "The token with its new text, which is shown this once.",
+        ),
+        CommandSchema::of_document::<TokenRevocation>(
+            "loci serve token revoke ID",
+            "The token, now refused.",
+        ),
+        CommandSchema::of_document::<AuditedActs>("loci serve audit show", "Records, newest first."),
+        CommandSchema::of_document::<AuditVerification>(
+            "loci serve audit verify",
+            "What was found in the audit log.",
+        ),
+        CommandSchema::of_document::<PrintedHead>("loci serve audit head", "The head, to be kept elsewhere."),
     ]
 }

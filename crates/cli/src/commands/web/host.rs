@@ -77,7 +77,7 @@ impl OwnMachine {
 }
 
 /// The name of a palace for people: of a folder the last part, of a server the URL without its password.
-pub(super) fn name_palace(location: &PalaceLocation) -> String {
+pub(crate) fn name_palace(location: &PalaceLocation) -> String {
     match &location.place {
         PalacePlace::Folder(folder) => {
             let name = folder.file_name().unwrap_or(folder.as_os_str());
@@ -87,21 +87,59 @@ pub(super) fn name_palace(location: &PalaceLocation) -> String {
     }
 }
 
+/// The backends of this program.
+pub(crate) fn list_own_backends(environment: &ProcessEnvironment) -> Vec<BackendDescriptor> {
+    // Plug-ins are left out: a page is no reason to run their programs.
+    let registry = BackendRegistry::standard(&environment.mempalace);
+    let made = registry
+        .names()
+        .into_iter()
+        .map(|name| registry.make_backend(name));
+    made.flatten()
+        .map(|backend| backend.descriptor().clone())
+        .collect()
+}
+
+/// The models that a palace can be switched to.
+pub(crate) fn list_usable_models(embedders: &InstalledEmbedders) -> Vec<ModelRow> {
+    let Ok(models) = embedders.models() else {
+        // Without a folder of models there is the one that is part of this program.
+        return vec![ModelRow {
+            name: loci_embed::builtin::NAME.to_owned(),
+            description: "part of this program".to_owned(),
+        }];
+    };
+    let listed = models.list_models().into_iter();
+    let installed = listed.filter(|model| model.state == ModelState::Installed);
+    let rows = installed.map(|model| ModelRow {
+        description: describe_model(&model),
+        name: model.name,
+    });
+    let servers = models.list_servers().unwrap_or_default().into_iter();
+    // A server whose file cannot be read cannot be switched to.
+    let servers = servers.filter_map(|(name, config)| Some((name, config.ok()?)));
+    let servers = servers.map(|(name, config)| ModelRow {
+        name,
+        description: format!("{} at {}", config.model, config.url),
+    });
+    rows.chain(servers).collect()
+}
+
+/// Opens one of these models.
+pub(crate) fn open_named_model(embedders: &InstalledEmbedders, name: &str) -> Result<Arc<dyn Embedder>> {
+    embedders.find_by_name(name)?.ok_or_else(|| {
+        Error::invalid("`none` makes no vectors, so it cannot be switched to")
+            .with_hint("nothing was changed")
+    })
+}
+
 impl SiteHost for OwnMachine {
     fn palace_name(&self) -> String {
         self.palace_name.clone()
     }
 
     fn list_backends(&self) -> Vec<BackendDescriptor> {
-        // Plug-ins are left out: a page is no reason to run their programs.
-        let registry = BackendRegistry::standard(&self.environment.mempalace);
-        let made = registry
-            .names()
-            .into_iter()
-            .map(|name| registry.make_backend(name));
-        made.flatten()
-            .map(|backend| backend.descriptor().clone())
-            .collect()
+        list_own_backends(&self.environment)
     }
 
     fn list_tools(&self) -> Vec<ToolRow> {
@@ -146,34 +184,11 @@ impl SiteHost for OwnMachine {
     }
 
     fn list_models(&self) -> Vec<ModelRow> {
-        let Ok(models) = self.embedders.models() else {
-            // Without a folder of models there is the one that is part of this program.
-            return vec![ModelRow {
-                name: loci_embed::builtin::NAME.to_owned(),
-                description: "part of this program".to_owned(),
-            }];
-        };
-        let listed = models.list_models().into_iter();
-        let installed = listed.filter(|model| model.state == ModelState::Installed);
-        let rows = installed.map(|model| ModelRow {
-            description: describe_model(&model),
-            name: model.name,
-        });
-        let servers = models.list_servers().unwrap_or_default().into_iter();
-        // A server whose file cannot be read cannot be switched to.
-        let servers = servers.filter_map(|(name, config)| Some((name, config.ok()?)));
-        let servers = servers.map(|(name, config)| ModelRow {
-            name,
-            description: format!("{} at {}", config.model, config.url),
-        });
-        rows.chain(servers).collect()
+        list_usable_models(&self.embedders)
     }
 
     fn open_model(&self, name: &str) -> Result<Arc<dyn Embedder>> {
-        self.embedders.find_by_name(name)?.ok_or_else(|| {
-            Error::invalid("`none` makes no vectors, so it cannot be switched to")
-                .with_hint("nothing was changed")
-        })
+        open_named_model(&self.embedders, name)
     }
 
     fn mine_request(&self, path: PathBuf) -> Result<MineRequest> {

@@ -26,7 +26,7 @@ const WRITES: [&str; 14] = [
 ];
 
 /// Commands that open no palace, or only later, as servers do, and those whose rows name other palaces.
-const OPENS_NONE: [&str; 21] = [
+const OPENS_NONE: [&str; 22] = [
     "backends",
     "bench",
     "completions",
@@ -47,6 +47,7 @@ const OPENS_NONE: [&str; 21] = [
     "restore",
     "migrate",
     "palaces",
+    "serve",
     "web",
 ];
 

@@ -3,6 +3,8 @@
 //! Lines are split at spaces outside single quotes. `{huge}` is the largest 64-bit number, `{long}` a very long word,
 //! `{bytes}` is not UTF-8, and `{evil}` controls a terminal.
 
+mod serving;
+
 /// A command line, and its exit codes on a filled palace, an empty one, a missing one, a file in the place of a palace,
 /// and a path below a file.
 pub(super) type PlaceRow = (&'static str, [i32; 5]);
@@ -84,6 +86,7 @@ pub(super) const PLACES: &[(&str, &[PlaceRow])] = &[
         ("completions bash",                         [0, 0, 0, 0, 0]),
         ("man",                                      [0, 0, 0, 0, 0]),
     ]),
+    ("Palaces: a server for a team", serving::TEAM_PLACES),
 ];
 
 /// Bad input, by kind of command.
@@ -460,6 +463,7 @@ pub(super) const GROUPS: &[(&str, &[InputRow<'static>])] = &[
         ("man /proc/none",                                    2, "/proc/none"),
         ("man pages",                                         0, ""),
     ]),
+    ("Serving a team", serving::TEAM_INPUTS),
 ];
 
 /// Commands that meet a file or folder without permission, and the word that their error contains.

@@ -59,6 +59,7 @@ pub(super) fn run_every_command() -> PrintedDocuments {
     run_keeping(&mut runs);
     run_repairs(&mut runs);
     run_changes(&mut runs);
+    run_team(&mut runs);
     runs.printed
 }
 
@@ -192,6 +193,50 @@ fn run_agents(runs: &mut CommandRuns) {
     run_server("loci web", &["web", "--no-open", "--port", "0"], runs);
     let page = ["web", "--export", "page.html", "--wing", "work", "--wing", "wrok"];
     runs.run("loci web --export FILE", &page);
+}
+
+fn run_team(runs: &mut CommandRuns) {
+    runs.run(
+        "loci serve user add NAME",
+        &["serve", "user", "add", "anna", "--rights", "work:write"],
+    );
+    let rights = ["serve", "user", "rights", "anna", "work:write", "*:read"];
+    runs.run("loci serve user rights NAME GRANT", &rights);
+    runs.run(
+        "loci serve user password NAME",
+        &["serve", "user", "password", "anna", "--remove"],
+    );
+    let make = ["serve", "token", "make", "anna"];
+    let narrow = ["--rights", "work:read", "--expires", "30d", "--label", "laptop"];
+    runs.run("loci serve token make USER", &[&make[..], &narrow].concat());
+    let made = runs.run("loci serve token make USER", &make);
+    let id = made["token"]["id"].as_str().unwrap();
+    let keep = ["serve", "token", "rotate", id, "--keep-old", "1h"];
+    runs.run("loci serve token rotate ID", &keep);
+    runs.run("loci serve token list", &["serve", "token", "list"]);
+    runs.run("loci serve token revoke ID", &["serve", "token", "revoke", id]);
+    runs.run(
+        "loci serve user disable NAME",
+        &["serve", "user", "disable", "anna"],
+    );
+    runs.run("loci serve user list", &["serve", "user", "list"]);
+    runs.run(
+        "loci serve user enable NAME",
+        &["serve", "user", "enable", "anna"],
+    );
+    runs.run(
+        "loci serve user remove NAME",
+        &["serve", "user", "remove", "anna"],
+    );
+    runs.run("loci serve token list", &["serve", "token", "list"]);
+    runs.run("loci serve audit show", &["serve", "audit", "show", "-n", "3"]);
+    runs.run("loci serve audit head", &["serve", "audit", "head"]);
+    let wrong = format!("loci-audit-head:99:{}", "0".repeat(64));
+    runs.run("loci serve audit verify", &["serve", "audit", "verify"]);
+    runs.run(
+        "loci serve audit verify",
+        &["serve", "audit", "verify", "--head", &wrong],
+    );
 }
 
 /// Starts a server, which serves until it is ended; its address is all that it prints.
