@@ -46,7 +46,7 @@ pub(crate) use self::user::{TeamUserChange, TeamUserList, TeamUserRemoval};
     after_long_help = "Examples:\n  loci serve user add anna --rights 'work:read,write'\n  \
     loci serve --palace work --palace shared=postgres://db/loci?palace=shared\n  \
     loci serve --config /etc/loci/serve.toml\n  \
-    loci serve --palace work --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem\n  \
+    loci serve --palace work --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem --public-url https://loci.example.org:7443\n  \
     loci serve --palace work --listen 10.0.0.5:7070 --behind-proxy 10.0.0.1 --public-url https://loci.example.org"
 )]
 pub(crate) struct ServeArgs {

@@ -49,6 +49,8 @@ pub(super) struct ServerArgs {
     behind_proxy: Vec<String>,
 
     /// The address by which clients reach the server, such as https://loci.example.org
+    ///
+    /// Needed behind a proxy, and to listen on every address of the machine. Requests for other names are refused.
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 }
@@ -103,10 +105,15 @@ impl ServerPlan {
             .filter(|given| !given.is_empty())
             .unwrap_or(config.proxies);
         let tls = args.find_tls().or(config.tls);
-        check_reach(address, tls.is_some() || !proxies.is_empty())?;
         if let Some(url) = &args.public_url {
             check_public_url(url)?;
         }
+        let public_url = args.public_url.clone().or(config.public_url);
+        check_reach(
+            address,
+            tls.is_some() || !proxies.is_empty(),
+            public_url.is_some(),
+        )?;
         let named: Result<Vec<PalaceEntry>> = args.palace.iter().map(|given| split_name(given)).collect();
         let mut palaces = Some(named?)
             .filter(|named| !named.is_empty())
@@ -122,7 +129,7 @@ impl ServerPlan {
             tls,
             files,
             limits: config.limits,
-            public_url: args.public_url.clone().or(config.public_url),
+            public_url,
             proxies,
             palaces,
             issuers: config.issuers,
