@@ -15,7 +15,7 @@ use crate::environment::ProcessEnvironment;
 
 /// The options of the server itself. Each takes the place of its key in the config file.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct ServerArgs {
+pub(super) struct TeamServerArgs {
     /// A palace to serve, and its name for callers; can be repeated
     ///
     /// REF is what --palace takes elsewhere: a name, a path, a URL, or backend:path. Without NAME= the palace has the name
@@ -57,7 +57,7 @@ pub(super) struct ServerArgs {
 
 /// What a server is told.
 #[derive(Debug, Clone)]
-pub(super) struct ServerPlan {
+pub(super) struct TeamServerPlan {
     pub(super) address: SocketAddr,
     pub(super) tls: Option<TlsFiles>,
     pub(super) files: ServerFiles,
@@ -68,7 +68,7 @@ pub(super) struct ServerPlan {
     pub(super) issuers: Vec<TokenIssuerConfig>,
 }
 
-impl ServerArgs {
+impl TeamServerArgs {
     /// The options that were given and mean nothing to the commands below this one.
     pub(super) fn list_given(&self) -> Vec<&'static str> {
         let given = [
@@ -89,10 +89,10 @@ impl ServerArgs {
     }
 }
 
-impl ServerPlan {
+impl TeamServerPlan {
     /// Reads the config file and puts the options over it. Nothing is opened or made.
     pub(super) fn read(
-        args: &ServerArgs,
+        args: &TeamServerArgs,
         place: &ServerPlaceArgs,
         environment: &ProcessEnvironment,
     ) -> Result<Self> {
