@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use self::files::ServerPlaceArgs;
 use self::palaces::ServedCatalog;
-use self::plan::{ServerArgs, ServerPlan};
+use self::plan::{TeamServerArgs, TeamServerPlan};
 use crate::environment::now;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::escape::escape_line;
@@ -46,12 +46,12 @@ pub(crate) use self::user::{TeamUserChange, TeamUserList, TeamUserRemoval};
     after_long_help = "Examples:\n  loci serve user add anna --rights 'work:read,write'\n  \
     loci serve --palace work --palace shared=postgres://db/loci?palace=shared\n  \
     loci serve --config /etc/loci/serve.toml\n  \
-    loci serve --palace work --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem\n  \
+    loci serve --palace work --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem --public-url https://loci.example.org:7443\n  \
     loci serve --palace work --listen 10.0.0.5:7070 --behind-proxy 10.0.0.1 --public-url https://loci.example.org"
 )]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    server: ServerArgs,
+    server: TeamServerArgs,
     #[command(flatten)]
     place: ServerPlaceArgs,
     #[command(subcommand)]
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &ServeArgs, session: &mut CommandSession) -> CommandResu
 }
 
 fn start_server(args: &ServeArgs, session: &mut CommandSession) -> CommandResult {
-    let plan = ServerPlan::read(&args.server, &args.place, session.environment())?;
+    let plan = TeamServerPlan::read(&args.server, &args.place, session.environment())?;
     let catalog = ServedCatalog::new(session);
     let settings = catalog.build_settings(&plan)?;
     let accounts = plan.files.make_accounts()?;
@@ -133,14 +133,14 @@ fn start_server(args: &ServeArgs, session: &mut CommandSession) -> CommandResult
 /// Reads options and config again, for a server that runs.
 fn reload_settings(
     args: &ServeArgs,
-    running: ServerPlan,
+    running: TeamServerPlan,
     catalog: ServedCatalog,
     session: &CommandSession,
 ) -> Box<dyn Fn() -> loci_core::Result<TeamSettings> + Send + Sync> {
     let (server, place) = (args.server.clone(), args.place.clone());
     let environment = session.environment().clone();
     Box::new(move || {
-        let plan = ServerPlan::read(&server, &place, &environment)?;
+        let plan = TeamServerPlan::read(&server, &place, &environment)?;
         let settings = catalog.build_settings(&plan)?;
         for name in plan.list_unheeded(&running) {
             write_log_line(&format!("the new {name} counts once the server is started again"));
@@ -151,7 +151,7 @@ fn reload_settings(
 
 /// Prints the address once the server listens. A failure to print it does not stop the server.
 fn announce_when_ready(
-    plan: &ServerPlan,
+    plan: &TeamServerPlan,
     settings: &TeamSettings,
     session: &CommandSession,
 ) -> Box<dyn FnOnce(SocketAddr) + Send> {

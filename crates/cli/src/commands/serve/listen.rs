@@ -23,17 +23,26 @@ pub(super) fn parse_address(text: &str) -> Result<SocketAddr> {
     })
 }
 
-/// Refuses an address that other machines can reach if nothing would encrypt what they send.
-pub(super) fn check_reach(address: SocketAddr, is_encrypted: bool) -> Result<()> {
-    if is_encrypted || address.ip().to_canonical().is_loopback() {
-        return Ok(());
+/// Refuses an address that other machines can reach if nothing would encrypt what they send, or if nothing says by which
+/// name they reach it.
+pub(super) fn check_reach(address: SocketAddr, is_encrypted: bool, is_named: bool) -> Result<()> {
+    let ip = address.ip().to_canonical();
+    if !is_encrypted && !ip.is_loopback() {
+        let message = format!(
+            "other machines can reach {address}, and their passwords and tokens would not be encrypted"
+        );
+        return Err(Error::invalid(message).with_hint(
+            "nothing was started; give --tls-cert and --tls-key, or --behind-proxy with the address of the proxy \
+             that adds TLS, or listen on 127.0.0.1",
+        ));
     }
-    let message =
-        format!("other machines can reach {address}, and their passwords and tokens would not be encrypted");
-    Err(Error::invalid(message).with_hint(
-        "nothing was started; give --tls-cert and --tls-key, or --behind-proxy with the address of the proxy that \
-         adds TLS, or listen on 127.0.0.1",
-    ))
+    if ip.is_unspecified() && !is_named {
+        let message = format!("{ip} stands for every address of this machine");
+        return Err(Error::invalid(message).with_hint(
+            "nothing was started; say by which address clients reach the server: --public-url https://NAME",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses what is not the beginning of a URL: a protocol, a host and perhaps a port.
@@ -72,17 +81,21 @@ mod tests {
 
     #[test]
     fn other_machines_are_served_only_with_encryption() {
-        let check = |address: &str, is_encrypted, expect| {
+        let check = |address: &str, is_encrypted, is_named, expect| {
             let address = address.parse().unwrap();
-            assert_eq!(check_reach(address, is_encrypted).is_ok(), expect, "{address}");
+            let checked = check_reach(address, is_encrypted, is_named);
+            assert_eq!(checked.is_ok(), expect, "{address}");
         };
-        check("127.0.0.1:1", false, true);
-        check("[::1]:1", false, true);
-        check("[::ffff:127.0.0.1]:1", false, true);
-        check("0.0.0.0:1", false, false);
-        check("[::]:1", false, false);
-        check("192.168.1.2:1", false, false);
-        check("0.0.0.0:1", true, true);
+        check("127.0.0.1:1", false, false, true);
+        check("[::1]:1", false, false, true);
+        check("[::ffff:127.0.0.1]:1", false, false, true);
+        check("0.0.0.0:1", false, true, false);
+        check("[::]:1", false, true, false);
+        check("192.168.1.2:1", false, true, false);
+        check("192.168.1.2:1", true, false, true);
+        check("0.0.0.0:1", true, true, true);
+        check("0.0.0.0:1", true, false, false);
+        check("[::]:1", true, false, false);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use loci_team::TokenIssuers;
 
 use super::config::{PalaceEntry, check_palace_name};
 use super::host::ServingMachine;
-use super::plan::ServerPlan;
+use super::plan::TeamServerPlan;
 use crate::commands::web::name_palace;
 use crate::embedders::InstalledEmbedders;
 use crate::environment::{ProcessEnvironment, now};
@@ -39,7 +39,7 @@ impl ServedCatalog {
     }
 
     /// The settings that a plan means.
-    pub(super) fn build_settings(&self, plan: &ServerPlan) -> Result<TeamSettings> {
+    pub(super) fn build_settings(&self, plan: &TeamServerPlan) -> Result<TeamSettings> {
         let issuers = TokenIssuers::new(plan.issuers.clone())?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found: HashMap<PalaceEntry, ServedPalace> = HashMap::new();

@@ -15,7 +15,7 @@ use crate::environment::ProcessEnvironment;
 
 /// The options of the server itself. Each takes the place of its key in the config file.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct ServerArgs {
+pub(super) struct TeamServerArgs {
     /// A palace to serve, and its name for callers; can be repeated
     ///
     /// REF is what --palace takes elsewhere: a name, a path, a URL, or backend:path. Without NAME= the palace has the name
@@ -49,13 +49,15 @@ pub(super) struct ServerArgs {
     behind_proxy: Vec<String>,
 
     /// The address by which clients reach the server, such as https://loci.example.org
+    ///
+    /// Needed behind a proxy, and to listen on every address of the machine. Requests for other names are refused.
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 }
 
 /// What a server is told.
 #[derive(Debug, Clone)]
-pub(super) struct ServerPlan {
+pub(super) struct TeamServerPlan {
     pub(super) address: SocketAddr,
     pub(super) tls: Option<TlsFiles>,
     pub(super) files: ServerFiles,
@@ -66,7 +68,7 @@ pub(super) struct ServerPlan {
     pub(super) issuers: Vec<TokenIssuerConfig>,
 }
 
-impl ServerArgs {
+impl TeamServerArgs {
     /// The options that were given and mean nothing to the commands below this one.
     pub(super) fn list_given(&self) -> Vec<&'static str> {
         let given = [
@@ -87,10 +89,10 @@ impl ServerArgs {
     }
 }
 
-impl ServerPlan {
+impl TeamServerPlan {
     /// Reads the config file and puts the options over it. Nothing is opened or made.
     pub(super) fn read(
-        args: &ServerArgs,
+        args: &TeamServerArgs,
         place: &ServerPlaceArgs,
         environment: &ProcessEnvironment,
     ) -> Result<Self> {
@@ -103,10 +105,15 @@ impl ServerPlan {
             .filter(|given| !given.is_empty())
             .unwrap_or(config.proxies);
         let tls = args.find_tls().or(config.tls);
-        check_reach(address, tls.is_some() || !proxies.is_empty())?;
         if let Some(url) = &args.public_url {
             check_public_url(url)?;
         }
+        let public_url = args.public_url.clone().or(config.public_url);
+        check_reach(
+            address,
+            tls.is_some() || !proxies.is_empty(),
+            public_url.is_some(),
+        )?;
         let named: Result<Vec<PalaceEntry>> = args.palace.iter().map(|given| split_name(given)).collect();
         let mut palaces = Some(named?)
             .filter(|named| !named.is_empty())
@@ -122,7 +129,7 @@ impl ServerPlan {
             tls,
             files,
             limits: config.limits,
-            public_url: args.public_url.clone().or(config.public_url),
+            public_url,
             proxies,
             palaces,
             issuers: config.issuers,

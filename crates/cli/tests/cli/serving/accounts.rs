@@ -158,3 +158,97 @@ fn a_file_that_others_may_read_is_refused_with_the_command_that_fixes_it() {
     let (_, error) = home.run(&["--json", "serve", "user", "list"]).expect_error();
     assert!(error.contains("chmod 600"), "{error}");
 }
+
+/// A terminal at which a program runs: its standard input and standard error.
+#[cfg(target_os = "linux")]
+struct AskingTerminal {
+    ours: std::fs::File,
+    shown: Vec<u8>,
+    child: std::process::Child,
+}
+
+#[cfg(target_os = "linux")]
+impl AskingTerminal {
+    fn run(home: &TempHome, args: &[&str]) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        let theirs = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(name)
+            .unwrap();
+        let mut command = home.command(args);
+        command
+            .stdin(theirs.try_clone().unwrap())
+            .stderr(theirs)
+            .stdout(Stdio::null());
+        Self {
+            ours: std::fs::File::from(ours),
+            shown: Vec::new(),
+            child: command.spawn().unwrap(),
+        }
+    }
+
+    /// Waits for a question and for the terminal to hide what is typed, then types an answer.
+    fn answer(&mut self, question: &str, answer: &str) {
+        use std::io::{Read as _, Write as _};
+        let mut bytes = [0; 4096];
+        while !String::from_utf8_lossy(&self.shown).contains(question) {
+            let read = self.ours.read(&mut bytes).unwrap();
+            self.shown.extend_from_slice(&bytes[..read]);
+        }
+        let echoes = || rustix::termios::tcgetattr(&self.ours).unwrap().local_modes;
+        while echoes().contains(rustix::termios::LocalModes::ECHO) {
+            std::thread::yield_now();
+        }
+        self.ours.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+
+    /// Returns the exit status and everything that was shown.
+    fn end(mut self) -> (Option<i32>, String) {
+        use std::io::Read as _;
+        // A terminal that nothing writes to any more ends with an error.
+        let _ = self.ours.read_to_end(&mut self.shown);
+        let code = self.child.wait().unwrap().code();
+        (code, String::from_utf8(self.shown).unwrap())
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn at_a_terminal_a_password_is_asked_for_twice_and_not_shown() {
+    let home = new_home();
+    let add = ["serve", "user", "add", "anna", "--rights", "work:read"];
+    let mut terminal = AskingTerminal::run(&home, &add);
+    terminal.answer("password of anna: ", "correct horse");
+    terminal.answer("the same again: ", "correct house");
+    let (code, shown) = terminal.end();
+    assert!(
+        code == Some(2) && shown.contains("the two passwords differ"),
+        "{shown}"
+    );
+    assert!(!home.path("data").exists());
+    let mut terminal = AskingTerminal::run(&home, &add);
+    terminal.answer("password of anna: ", "correct horse");
+    terminal.answer("the same again: ", "correct horse");
+    let (code, shown) = terminal.end();
+    assert!(code == Some(0) && !shown.contains("horse"), "{shown}");
+    let accounts = open_accounts(&home);
+    assert!(
+        accounts
+            .check_password("anna", "correct horse")
+            .unwrap()
+            .granted()
+            .is_some()
+    );
+    let mut terminal = AskingTerminal::run(&home, &["serve", "user", "add", "ben"]);
+    terminal.answer("password of ben: ", "");
+    let (code, shown) = terminal.end();
+    assert!(
+        code == Some(0) && shown.contains("loci serve token make ben"),
+        "{shown}"
+    );
+}

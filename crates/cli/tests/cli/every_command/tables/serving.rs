@@ -31,6 +31,7 @@ pub(super) const TEAM_PLACES: &[PlaceRow] = &[
 pub(super) const TEAM_INPUTS: &[InputRow<'static>] = &[
     ("serve --listen 0.0.0.0:0",                          2, "--behind-proxy"),
     ("serve --listen [::]:0",                             2, "--tls-cert"),
+    ("serve --listen 0.0.0.0:0 --behind-proxy 10.0.0.1",  2, "--public-url"),
     ("serve --listen host:1",                             2, "host:1"),
     ("serve --tls-cert cert.pem",                         2, "--tls-key"),
     ("serve --behind-proxy 10.0.0.0/99",                  2, "10.0.0.0/99"),
