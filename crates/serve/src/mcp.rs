@@ -8,18 +8,19 @@
 //! returns a report; a failure is the tool's answer, with a kind and a hint, and never a protocol error.
 
 mod arguments;
-mod budget;
+pub(crate) mod budget;
 mod compat;
+mod drawer_keys;
 mod http;
 mod prompts;
 mod reply;
 mod resources;
-mod schema;
+pub(crate) mod schema;
 mod server;
 mod stdio;
-mod tool;
-mod tools;
-mod words;
+pub(crate) mod tool;
+pub(crate) mod tools;
+pub(crate) mod words;
 
 pub use http::{HttpLimits, HttpOptions, RequestRate, parse_listen_address, serve as serve_http};
 pub use server::{McpServer, ToolDialect};

@@ -7,6 +7,11 @@
 //! A caller gets a `Palace` that is restricted to its rights, and everything behind that is the same code that serves an
 //! owner. So what a caller may not see does not exist for it, on any way in.
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the router is not built yet")
+)]
+mod api;
 pub mod settings;
 
 pub use settings::{ProxyRange, ServedPalace, TeamLimits, TeamOptions, TeamSettings, TlsFiles};

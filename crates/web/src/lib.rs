@@ -23,6 +23,7 @@ mod site;
 mod visit;
 
 pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use pages::problem::http_status;
 pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};
 pub use request::{PageFields, PageMethod, PageRequest, ThemeChoice};

@@ -11,7 +11,7 @@ use serde::Serialize;
 const DEFAULT_TOKENS: usize = 2_000;
 /// The smallest budget that holds a useful reply, and the largest that is plausible.
 const LEAST: usize = 300;
-const MOST: usize = 200_000;
+pub(crate) const MOST: usize = 200_000;
 /// The most bytes per token, text and structured content together.
 const BYTES_PER_TOKEN: usize = 4;
 /// Tokens reserved for braces, names and the ending of a reply.

@@ -44,6 +44,7 @@ fn to_tool_entry(tool: &'static CompatTool) -> ToolEntry {
         // MemPalace publishes no result schemas. Neither do we: every agent would pay for them in every
         // session.
         output: Map::new(),
+        types: None,
         run: Arc::new(|arguments, call| {
             let mut value = (tool.run)(&CompatArguments::read(arguments, tool.takes)?, call)?;
             reply::add_damage(&mut value, &call.palace.list_damage());

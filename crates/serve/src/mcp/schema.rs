@@ -1,8 +1,20 @@
 //! The JSON schema of a type, shortened without changing its meaning: every agent reads it in every session.
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
+
+/// Marks a list whose items agents know from another tool.
+const BRIEF: &str = "x-brief";
+
+/// The whole types of a tool, for those who do not pay for each word.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolTypes {
+    /// Makes the schema of the arguments.
+    pub(crate) input: fn(&mut SchemaGenerator) -> Schema,
+    /// Makes the schema of the result.
+    pub(crate) output: fn(&mut SchemaGenerator) -> Schema,
+}
 
 /// Returns the schema of a tool's arguments.
 pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
@@ -27,6 +39,9 @@ fn strip_descriptions(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     object.remove("description");
     object.remove("required");
+    if object.remove(BRIEF).is_some() {
+        object.remove("items");
+    }
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         properties.values_mut().for_each(strip_descriptions);
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::schema::ToolTypes;
 use super::{arguments, reply, schema, words};
 
 /// The effect of a tool on a palace.
@@ -77,6 +78,8 @@ pub(crate) struct ToolEntry {
     pub(crate) effect: ToolEffect,
     pub(crate) input: Map<String, Value>,
     pub(crate) output: Map<String, Value>,
+    /// Its types, unless they are those of another product.
+    pub(crate) types: Option<ToolTypes>,
     pub(crate) run: Arc<RunTool>,
 }
 
@@ -89,6 +92,10 @@ impl ToolEntry {
             effect: T::EFFECT,
             input: schema::input_schema::<T::Input>(),
             output: schema::output_schema::<T::Output>(),
+            types: Some(ToolTypes {
+                input: |generator| generator.subschema_for::<T::Input>(),
+                output: |generator| generator.subschema_for::<T::Output>(),
+            }),
             // The types end here: past this closure every tool, ours or MemPalace's, is JSON in and JSON out.
             run: Arc::new(|arguments, call| {
                 let input = arguments::parse_arguments(arguments, &schema::input_schema::<T::Input>())?;

@@ -36,7 +36,7 @@ pub(crate) fn wrong_method(context: PageContext<'_>, route: &PageRoute) -> PageR
 }
 
 /// Returns the HTTP status of a kind of error.
-pub(crate) fn http_status(kind: ErrorKind) -> u16 {
+pub fn http_status(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::Invalid | ErrorKind::UnsupportedFilter | ErrorKind::DimensionMismatch => 400,
         ErrorKind::Unsupported => 403,

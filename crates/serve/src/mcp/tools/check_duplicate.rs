@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::ReplyBudget;
+use crate::mcp::drawer_keys::HitKeys;
 use crate::mcp::reply::fit_page;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words::{self, QUOTE_NOTICE, take_beginning};
@@ -24,7 +25,7 @@ pub(crate) struct CheckDuplicateInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckDuplicateOutput {
     duplicate: bool,
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<HitKeys>", extend("x-brief" = true))]
     matches: Vec<HitView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,

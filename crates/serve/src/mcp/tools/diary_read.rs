@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::diary_write::choose_agent;
 use super::list::fit_drawers;
 use crate::mcp::budget::ReplyBudget;
+use crate::mcp::drawer_keys::DrawerKeys;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words::{self, QUOTE_NOTICE};
 
@@ -34,7 +35,7 @@ pub(crate) struct DiaryReadInput {
 pub(crate) struct DiaryReadOutput {
     agent: String,
     /// Newest first
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<DrawerKeys>", extend("x-brief" = true))]
     entries: Vec<DrawerView>,
     total: u64,
     next: Option<String>,

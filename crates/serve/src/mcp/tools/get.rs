@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::ReplyBudget;
+use crate::mcp::drawer_keys::DrawerKeys;
 use crate::mcp::reply::to_reply_json;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words::{self, QUOTE_NOTICE, flatten_name};
@@ -30,7 +31,7 @@ pub(crate) struct GetInput {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GetOutput {
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<DrawerKeys>", extend("x-brief" = true))]
     drawers: Vec<DrawerView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,

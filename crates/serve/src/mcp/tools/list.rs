@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::ReplyBudget;
+use crate::mcp::drawer_keys::DrawerKeys;
 use crate::mcp::reply::fit_page;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words::{self, QUOTE_NOTICE, take_beginning};
@@ -34,7 +35,7 @@ pub(crate) struct ListInput {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListOutput {
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<DrawerKeys>", extend("x-brief" = true))]
     drawers: Vec<DrawerView>,
     total: u64,
     next: Option<String>,

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::ReplyBudget;
+use crate::mcp::drawer_keys::HitKeys;
 use crate::mcp::reply::fit_page;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words;
@@ -47,26 +48,6 @@ pub(crate) struct SearchOutput {
     next: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-}
-
-/// The fields of a hit that agents see. Result schemas of other tools say only that they return a list.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used")]
-struct HitKeys {
-    id: String,
-    address: String,
-    text: String,
-    more: Option<bool>,
-    wing: Option<String>,
-    room: Option<String>,
-    source: Option<String>,
-    speaker: Option<String>,
-    kind: Option<String>,
-    said_at: Option<String>,
-    filed_at: Option<String>,
-    trust: String,
-    flags: Vec<String>,
-    score: f64,
 }
 
 impl PalaceTool for SearchTool {
