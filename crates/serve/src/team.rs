@@ -12,6 +12,8 @@
     expect(dead_code, unused_imports, reason = "the router is not built yet")
 )]
 mod api;
+#[cfg_attr(not(test), expect(dead_code, reason = "the router is not built yet"))]
+mod metrics;
 pub mod settings;
 
 pub use settings::{ProxyRange, ServedPalace, TeamLimits, TeamOptions, TeamSettings, TlsFiles};
