@@ -20,5 +20,4 @@ mod tests;
 pub(crate) use call::{ApiCall, ApiReply, find_tool, run_api_call};
 pub(crate) use describe::describe_api;
 pub(crate) use listing::PalaceListing;
-pub(crate) use problem::ApiProblem;
 pub(crate) use subject::audit_subject;

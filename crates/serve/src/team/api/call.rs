@@ -31,14 +31,19 @@ pub(crate) struct ApiCall {
 impl ApiCall {
     /// Parses the body of a request: a JSON object, or nothing for a tool without arguments.
     pub(crate) fn from_body(tool: &str, body: &[u8]) -> Result<Self> {
+        let refused = |words: String| {
+            Error::invalid(words)
+                .with_hint("nothing was done; send the arguments as one JSON object, such as {}")
+        };
         let arguments = if body.trim_ascii().is_empty() {
             Map::new()
         } else {
-            // The cause names a line and a column, and never repeats what was sent.
-            serde_json::from_slice(body).map_err(|cause| {
-                Error::invalid(format!("the body is not a JSON object: {cause}"))
-                    .with_hint("nothing was done; send the arguments as one JSON object, such as {}")
-            })?
+            // Parsed without a type: an error then names a place in the body, and repeats nothing of it.
+            match serde_json::from_slice(body) {
+                Ok(Value::Object(arguments)) => arguments,
+                Ok(_) => return Err(refused("the body is not a JSON object".to_owned())),
+                Err(cause) => return Err(refused(format!("the body is not JSON: {cause}"))),
+            }
         };
         Ok(Self {
             tool: tool.to_owned(),

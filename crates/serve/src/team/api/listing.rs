@@ -17,6 +17,7 @@ struct ListedPalace {
     /// Its name in addresses.
     name: String,
     /// What the caller may do in some wing of it, or in all.
+    #[schemars(extend("items" = {"type": "string", "enum": ["read", "write", "delete", "admin"]}))]
     verbs: Vec<&'static str>,
 }
 

@@ -105,11 +105,13 @@ fn point_references(value: &mut Value, sent_names: &Map<String, Value>) {
     }
 }
 
-/// Says of arguments what is true of them: an unknown one is refused.
+/// Says of arguments what is true of them: an unknown one is refused. Their descriptions are those of types that they
+/// include.
 fn refuse_unknown_fields(schema: &mut Value) {
     if let Value::Object(schema) = schema
         && schema.get("type") == Some(&"object".into())
     {
+        schema.remove("description");
         schema.entry("properties").or_insert_with(|| json!({}));
         schema.insert("additionalProperties".into(), false.into());
     }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::scene::{ApiScene, call_in};
 use crate::mcp::tools::list_tools;
-use crate::team::api::{ApiCall, ApiProblem, ApiReply, find_tool};
+use crate::team::api::problem::ApiProblem;
+use crate::team::api::{ApiCall, ApiReply, find_tool};
 
 #[track_caller]
 fn check_problem(reply: &ApiReply, status: u16, kind: &str) {
@@ -130,7 +131,7 @@ fn a_page_is_as_long_as_it_is_asked_to_be() {
 #[test]
 fn a_long_text_comes_in_bounded_parts_that_join_to_the_whole() {
     let scene = ApiScene::new();
-    let text = "Every word is kept verbatim. ".repeat(40_000);
+    let text = "Every word is kept verbatim. ".repeat(30_000);
     let id = scene.add("garden", &text);
     let (mut joined, mut cursor, mut parts) = (String::new(), Value::Null, 0);
     loop {

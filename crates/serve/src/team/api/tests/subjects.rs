@@ -110,7 +110,7 @@ fn secret_json() -> impl Strategy<Value = Value> {
 }
 
 /// Arguments of a tool, with secrets wherever the log keeps no words.
-fn secret_arguments(tool: &ToolEntry) -> impl Strategy<Value = Map<String, Value>> {
+fn secret_arguments(tool: &ToolEntry) -> impl Strategy<Value = Map<String, Value>> + use<> {
     let names: Vec<String> = tool.input["properties"]
         .as_object()
         .unwrap()
@@ -158,7 +158,7 @@ fn secret_call() -> impl Strategy<Value = (&'static str, Map<String, Value>, Val
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
     fn no_text_of_a_call_or_its_reply_is_recorded((tool, arguments, reply) in secret_call()) {
