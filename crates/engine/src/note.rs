@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ids::derive_id;
-use crate::mine::spell_wing;
 use crate::palace::{DrawerAct, Palace};
 use crate::seal::{DrawerSeals, SealedDrawer, SecretGuard};
 use crate::view::address;
@@ -179,7 +178,8 @@ pub(crate) fn choose_wing(
     named: Option<&str>,
 ) -> Result<Option<String>> {
     let wing = named.or_else(|| palace.access().first_wing());
-    wing.map(|wing| spell_wing(reader, wing)).transpose()
+    wing.map(|wing| palace.access().spell_named(reader, wing))
+        .transpose()
 }
 
 /// Derives the id of a drawer that is filed under a key.

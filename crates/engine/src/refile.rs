@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::delete::{AskedIds, check_expected_count, find_drawers};
-use crate::mine::spell_wing;
 use crate::note::parse_optional_name;
 use crate::palace::{DrawerAct, Palace};
 use crate::undo::MoveMemory;
@@ -126,7 +125,7 @@ fn spell_target(
     let Some(wing) = &target.wing else {
         return Ok(target.clone());
     };
-    let wing = spell_wing(reader, wing)?;
+    let wing = palace.access().spell_named(reader, wing)?;
     palace.access().check_wing(reader, Some(&wing))?;
     Ok(DrawerPlace {
         wing: Some(wing),

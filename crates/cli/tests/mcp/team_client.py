@@ -19,7 +19,7 @@ DEADLINE = 240
 
 
 async def main(url, token):
-    for mode in ["legacy", "2025-06-18"]:
+    for mode in ["legacy", "2026-07-28"]:
         http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=DEADLINE)
         transport = streamable_http_client(url, http_client=http)
         async with http, Client(transport, mode=mode, read_timeout_seconds=DEADLINE) as session:

@@ -220,6 +220,16 @@ impl AccessPolicy {
         }
     }
 
+    /// Returns the wing that a caller means by a name: that of the collection's own spelling. A caller that may file in some
+    /// wings only means exactly what it says, or what it names might be filed in another wing that it may write.
+    pub(crate) fn spell_named(&self, reader: &dyn CollectionReader, wing: &str) -> Result<String> {
+        if self.spells_wings || self.writes.is_everywhere() {
+            spell_wing(reader, wing)
+        } else {
+            Ok(wing.to_owned())
+        }
+    }
+
     /// Returns the wing of drawers that are filed without naming one.
     pub(crate) fn first_wing(&self) -> Option<&str> {
         let first = || self.writes.named_wings().first();

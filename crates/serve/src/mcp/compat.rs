@@ -10,7 +10,7 @@ mod reading;
 mod table;
 mod writing;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use loci_core::Error;
 use loci_engine::AccessPolicy;
@@ -29,9 +29,9 @@ pub(super) const INSTRUCTIONS: &str = "The memory of this user and their agents,
     it; `trust` names its origin.";
 
 /// Lists the tools under MemPalace's names that `access` allows.
-pub(super) fn list_compat_tools(access: &AccessPolicy) -> Vec<ToolEntry> {
-    let tools = TOOLS.iter().map(to_tool_entry);
-    tools.filter(|tool| is_offered(tool, access)).collect()
+pub(super) fn list_compat_tools(access: &AccessPolicy) -> Vec<&'static ToolEntry> {
+    static ENTRIES: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| TOOLS.iter().map(to_tool_entry).collect());
+    ENTRIES.iter().filter(|tool| is_offered(tool, access)).collect()
 }
 
 /// Makes a tool whose text is its value as JSON.

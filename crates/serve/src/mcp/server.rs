@@ -69,7 +69,7 @@ pub struct McpServer {
 struct McpServerState {
     palace: Palace,
     dialect: ToolDialect,
-    tools: Vec<ToolEntry>,
+    tools: Vec<&'static ToolEntry>,
     writes: Arc<Semaphore>,
     long_runs: Arc<Semaphore>,
     watch: Option<Arc<dyn CallWatch>>,
@@ -329,7 +329,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.inner.tools.iter().map(describe_tool).collect();
+        let tools = self.inner.tools.iter().map(|tool| describe_tool(tool)).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -463,8 +463,8 @@ mod tests {
 
     #[test]
     fn the_lists_of_tools_are_short() {
-        let size = |tools: Vec<ToolEntry>| {
-            let tools: Vec<Tool> = tools.iter().map(describe_tool).collect();
+        let size = |tools: Vec<&ToolEntry>| {
+            let tools: Vec<Tool> = tools.into_iter().map(describe_tool).collect();
             serde_json::to_string(&ListToolsResult::with_all_items(tools))
                 .unwrap()
                 .len()

@@ -86,19 +86,20 @@ pub(crate) struct ToolEntry {
 impl ToolEntry {
     /// Makes the entry of a tool.
     pub(crate) fn from_tool<T: PalaceTool>() -> Self {
+        let takes = schema::input_schema::<T::Input>();
         Self {
             name: T::NAME,
             about: T::ABOUT,
             effect: T::EFFECT,
-            input: schema::input_schema::<T::Input>(),
+            input: takes.clone(),
             output: schema::output_schema::<T::Output>(),
             types: Some(ToolTypes {
                 input: |generator| generator.subschema_for::<T::Input>(),
                 output: |generator| generator.subschema_for::<T::Output>(),
             }),
             // The types end here: past this closure every tool, ours or MemPalace's, is JSON in and JSON out.
-            run: Arc::new(|arguments, call| {
-                let input = arguments::parse_arguments(arguments, &schema::input_schema::<T::Input>())?;
+            run: Arc::new(move |arguments, call| {
+                let input = arguments::parse_arguments(arguments, &takes)?;
                 let ToolReply { mut text, value } = T::call(input, call)?;
                 let mut value = reply::to_reply_json(&value)?;
                 let told = reply::add_damage(&mut value, &call.palace.list_damage());

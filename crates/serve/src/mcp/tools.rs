@@ -16,15 +16,29 @@ mod wake_up;
 mod wings;
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use loci_engine::AccessPolicy;
 use serde_json::{Map, Value};
 
 use super::tool::{ToolEffect, ToolEntry};
 
+/// Every tool. Made once: a schema takes longer to make than most calls take.
+static TOOLS: LazyLock<Vec<ToolEntry>> = LazyLock::new(make_tools);
+
 /// Lists the tools that `access` allows.
-pub(crate) fn list_tools(access: &AccessPolicy) -> Vec<ToolEntry> {
-    let mut tools = [
+pub(crate) fn list_tools(access: &AccessPolicy) -> Vec<&'static ToolEntry> {
+    TOOLS.iter().filter(|tool| is_offered(tool, access)).collect()
+}
+
+/// Returns the tool of this name, if `access` allows it.
+pub(crate) fn find_tool(access: &AccessPolicy, name: &str) -> Option<&'static ToolEntry> {
+    let tool = TOOLS.iter().find(|tool| tool.name == name)?;
+    is_offered(tool, access).then_some(tool)
+}
+
+fn make_tools() -> Vec<ToolEntry> {
+    let mut tools = vec![
         ToolEntry::from_tool::<search::SearchTool>(),
         ToolEntry::from_tool::<get::GetTool>(),
         ToolEntry::from_tool::<list::ListTool>(),
@@ -47,9 +61,6 @@ pub(crate) fn list_tools(access: &AccessPolicy) -> Vec<ToolEntry> {
         drop_known_descriptions(&mut tool.input, &mut known);
     }
     tools
-        .into_iter()
-        .filter(|tool| is_offered(tool, access))
-        .collect()
 }
 
 /// Removes descriptions of arguments that an earlier tool has word for word, or that repeat a name: agents

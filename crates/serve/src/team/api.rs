@@ -17,7 +17,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use call::{ApiCall, ApiReply, find_tool, run_api_call};
+pub(crate) use call::{ApiCall, ApiReply, run_api_call};
 pub(crate) use describe::describe_api;
 pub(crate) use listing::PalaceListing;
 pub(crate) use subject::audit_subject;

@@ -9,13 +9,14 @@ use loci_core::{Error, ErrorKind};
 use loci_engine::mine::StopSignal;
 use loci_team::{RightsVerb, VerbSet};
 
-use super::api::{ApiCall, ApiReply, PalaceListing, describe_api, find_tool, run_api_call};
+use super::api::{ApiCall, ApiReply, PalaceListing, describe_api, run_api_call};
 use super::hall::OpenedPalace;
 use super::router::{CallerRequest, TeamRoute, TeamRouter, run_blocking, typed_response};
 use super::trail::TrailSubject;
 use super::watch::AuditedCalls;
 use crate::http::bodies::{drain_body, read_whole_body};
 use crate::http::refusal::HttpRefusal;
+use crate::mcp::tools::find_tool;
 use crate::mcp::watch::CallWatch as _;
 use crate::web::carrier::PageOutcome;
 use crate::web::page_body::PageBody;

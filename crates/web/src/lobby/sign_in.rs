@@ -42,6 +42,6 @@ impl SignInPage<'_> {
             }
         };
         let reply = frame::render("Sign in", self.theme, None, &content);
-        reply.with_status(if self.problem.is_some() { 403 } else { 401 })
+        reply.with_status(if self.problem.is_some() { 403 } else { 200 })
     }
 }

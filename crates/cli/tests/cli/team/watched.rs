@@ -75,14 +75,14 @@ fn every_act_is_in_the_audit_log_without_its_words() {
         assert!(!text.contains(word), "{word}");
     }
     let verified = team.verify_audit(&[]);
-    assert_eq!(verified["whole"], true, "{verified}");
+    assert_eq!(verified["ok"], true, "{verified}");
     let edited = text.replacen("\"garden\"", "\"gardem\"", 1);
     fs::write(team.audit_path(), edited).unwrap();
     let config = team.home.path("serve.toml").display().to_string();
     let refused = team
         .home
         .json(1, &["serve", "audit", "verify", "--config", &config]);
-    assert_eq!(refused["whole"], false, "{refused}");
+    assert_eq!(refused["ok"], false, "{refused}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_head_that_was_kept_finds_a_missing_end() {
     assert_eq!(server.wait(), Some(0));
     let verified = team.verify_audit(&[]);
     let head = verified["head"].as_str().unwrap().to_owned();
-    assert_eq!(team.verify_audit(&[&head])["whole"], true);
+    assert_eq!(team.verify_audit(&[&head])["ok"], true);
     let text = fs::read_to_string(team.audit_path()).unwrap();
     let shorter: String = text
         .lines()
@@ -108,7 +108,7 @@ fn a_head_that_was_kept_finds_a_missing_end() {
         .map(|line| format!("{line}\n"))
         .collect();
     fs::write(team.audit_path(), shorter).unwrap();
-    assert_eq!(team.verify_audit(&[])["whole"], true);
+    assert_eq!(team.verify_audit(&[])["ok"], true);
     let config = team.home.path("serve.toml").display().to_string();
     team.home.json(
         1,
@@ -130,7 +130,7 @@ fn monitors_are_told_that_all_is_well() {
     let figures = get("/metrics").is(200).body;
     for name in [
         "loci_requests_total",
-        "loci_request_seconds_bucket",
+        "loci_request_duration_seconds_bucket",
         "loci_audit_records_total",
     ] {
         assert!(figures.contains(name), "{name}: {figures}");

@@ -1,23 +1,18 @@
 //! One call: its tool and arguments, and the reply.
 
-use std::sync::LazyLock;
-
 use loci_core::{Error, ErrorKind, Result};
+use loci_engine::Palace;
 use loci_engine::mine::StopSignal;
-use loci_engine::{AccessPolicy, Palace};
 use serde_json::{Map, Value};
 
 use super::problem::ApiProblem;
 use crate::mcp::budget;
 use crate::mcp::tool::{CallContext, ToolEntry};
-use crate::mcp::tools;
+use crate::mcp::tools::find_tool;
 use crate::mcp::words::cut_to_bytes;
 
 /// The longest name of a tool that an error repeats, in bytes.
 const LONGEST_NAME: usize = 60;
-
-/// Every tool, whatever a caller's rights: making their schemas takes longer than most calls.
-static TOOLS: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| tools::list_tools(&AccessPolicy::default()));
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,12 +91,6 @@ impl ApiReply {
     pub(crate) fn to_body(&self) -> Vec<u8> {
         self.value.to_string().into_bytes()
     }
-}
-
-/// Returns the tool of this name, if `access` allows it.
-pub(crate) fn find_tool(access: &AccessPolicy, name: &str) -> Option<&'static ToolEntry> {
-    let tool = TOOLS.iter().find(|tool| tool.name == name)?;
-    tools::is_offered(tool, access).then_some(tool)
 }
 
 /// Runs a call to its end on this thread. `client` is the name of the filer in what it files; once `stop` is set, work

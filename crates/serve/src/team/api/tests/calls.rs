@@ -6,9 +6,9 @@ use loci_web::http_status;
 use serde_json::{Value, json};
 
 use super::scene::{ApiScene, call_in};
-use crate::mcp::tools::list_tools;
+use crate::mcp::tools::{find_tool, list_tools};
 use crate::team::api::problem::ApiProblem;
-use crate::team::api::{ApiCall, ApiReply, find_tool};
+use crate::team::api::{ApiCall, ApiReply};
 
 #[track_caller]
 fn check_problem(reply: &ApiReply, status: u16, kind: &str) {
