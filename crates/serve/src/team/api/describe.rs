@@ -207,11 +207,12 @@ fn describe_problems(problem: &Value) -> Value {
 }
 
 fn describe_palace_parameter(palaces: &[String]) -> Value {
-    let mut schema = json!({ "type": "string" });
-    // A list of no names would allow none, which is not valid in every reader's eyes.
-    if !palaces.is_empty() {
-        schema["enum"] = json!(palaces);
-    }
+    // A list of no names would allow none, and not every reader takes it.
+    let schema = if palaces.is_empty() {
+        json!({ "type": "string" })
+    } else {
+        json!({ "type": "string", "enum": palaces })
+    };
     json!({
         "name": "palace",
         "in": "path",

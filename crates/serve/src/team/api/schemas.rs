@@ -68,7 +68,9 @@ impl SchemaShelf {
             names.insert(name, own.clone().into());
             shelf.insert(own, schema);
         }
-        document["components"]["schemas"] = Value::Object(shelf);
+        if let Some(Value::Object(components)) = document.get_mut("components") {
+            components.insert("schemas".into(), Value::Object(shelf));
+        }
         point_references(document, &names);
     }
 }
