@@ -8,6 +8,7 @@ mod lists;
 mod measure;
 mod mine;
 mod pages;
+mod plugin;
 mod postgres;
 mod scan;
 mod search;
@@ -113,6 +114,8 @@ enum BenchCommand {
     Pages(pages::PagesBenchOptions),
     /// Palaces in a Postgres server beside the embedded store.
     Postgres(postgres::PostgresBenchOptions),
+    /// Backends in programs of their own beside the same backends linked in.
+    Plugin(plugin::PluginBenchOptions),
     /// How well the product finds the evidence on sets with known answers.
     Eval(eval::EvalOptions),
 }
@@ -168,6 +171,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         BenchCommand::Postgres(options) => {
             let figures = postgres::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        BenchCommand::Plugin(options) => {
+            if let Some(figures) = plugin::run(&options)? {
+                writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+            }
         }
         BenchCommand::Eval(options) => {
             let figures = eval::run(&options)?;

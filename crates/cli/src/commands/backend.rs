@@ -19,8 +19,9 @@ pub(crate) enum BackendSubcommand {
     /// Test whether a backend keeps the promises of the contract
     ///
     /// Runs the conformance suite on scratch palaces: in temporary folders, which are removed, or on a server under names
-    /// that begin with loci-test-, whose collections are removed. Existing palaces are never touched. Promises of
-    /// capabilities that the backend does not advertise do not apply. Exits with 1 if a promise is broken.
+    /// that begin with loci-test-, whose collections are removed. The empty names stay on the server: test on one that you
+    /// can drop, such as a Postgres database of its own. Existing palaces are never touched. Promises of capabilities that
+    /// the backend does not advertise do not apply. Exits with 1 if a promise is broken.
     #[command(
         after_long_help = "Examples:\n  loci backend test embedded\n  loci backend test ./loci-backend-mine --only writes\n  \
         loci backend test 'postgres:///scratch' --json\n  loci backend test mine --only model --seed 7"
@@ -225,7 +226,12 @@ fn set_parameter(url: &str, key: &str, value: &str) -> String {
 
 /// Trouble, rather than hundreds of broken promises, if the backend cannot be used at all.
 fn check_reachable(harness: &dyn BackendHarness) -> Result<()> {
-    let unavailable = |why: String| Error::new(ErrorKind::Unavailable, why).with_hint("nothing was tested");
+    let hint = if harness.program().is_some() {
+        "nothing was tested; run the executable by hand to see what it says"
+    } else {
+        "nothing was tested"
+    };
+    let unavailable = |why: String| Error::new(ErrorKind::Unavailable, why).with_hint(hint);
     let world = harness.make_world().map_err(unavailable)?;
     if world.backend().descriptor().has_capability(&Capability::ReadOnly) {
         return Err(Error::new(

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use loci_core::{Capability, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::raw::RawSession;
@@ -73,6 +74,17 @@ fn the_transcript_in_the_documentation_is_what_the_reference_says() {
         return;
     }
     assert_eq!(shown, spoken, "run this test with LOCI_UPDATE=1 to write it anew");
+}
+
+#[test]
+fn the_documentation_names_every_capability_and_every_kind_of_failure() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/backend-protocol.md");
+    let text = fs::read_to_string(page).unwrap();
+    let kinds = ErrorKind::ALL.iter().map(|kind| kind.name());
+    let capabilities = Capability::KNOWN.iter().map(|capability| capability.name());
+    for name in kinds.chain(capabilities) {
+        assert!(text.contains(&format!("`{name}`")), "{name} is missing");
+    }
 }
 
 #[test]

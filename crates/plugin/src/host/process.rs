@@ -97,6 +97,8 @@ impl PluginProcess {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(start_error(name, "it has no pipes"));
         };
+        widen_pipe(&stdin);
+        widen_pipe(&stdout);
         let shared = Arc::new(ProcessShare {
             child: Mutex::new(child),
             calls: Mutex::default(),
@@ -328,6 +330,17 @@ impl ProcessShare {
         Ok(())
     }
 }
+
+/// Lets a pipe hold more than the usual 64 KiB: each time it is full, both processes must be woken.
+#[cfg(target_os = "linux")]
+fn widen_pipe(pipe: impl std::os::fd::AsFd) {
+    // As much as any user may ask for by default. Refused where less is allowed; then the pipe stays as it was.
+    const WIDE: usize = 1 << 20;
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn widen_pipe<T>(_pipe: &T) {}
 
 /// Writes frames in order; a plug-in that does not read blocks this thread and no caller.
 fn start_writer(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
