@@ -7,13 +7,11 @@ use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult, required_id};
 use crate::parts::frame::{NavPage, PageFrame};
-use crate::parts::links::{PageLink, source_link};
+use crate::parts::links::{PageLink, WHOLE, source_link, whole_drawer_link};
 use crate::parts::{card, shown};
 
 /// The bytes of a text that are shown unasked.
 const SHOWN_BYTES: usize = 100_000;
-/// The field that asks for all of them.
-const WHOLE: &str = "whole";
 
 /// Shows a drawer.
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
@@ -58,7 +56,7 @@ fn words(context: PageContext<'_>, id: &DrawerId, text: &str) -> Markup {
         @if end < text.len() {
             p.small {
                 "The first " (shown::bytes(end as u64)) " of " (shown::bytes(text.len() as u64)) ". "
-                a href=(PageLink::to("/drawer").with("id", id.as_str()).with(WHOLE, "1").href()) { "Show all of it" }
+                a href=(whole_drawer_link(id)) { "Show all of it" }
             }
         }
     }

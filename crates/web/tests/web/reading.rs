@@ -178,7 +178,7 @@ fn the_map_leads_from_wings_to_rooms_to_sources() {
     });
     let wings = scene.html("/map");
     assert!(
-        wings.contains("3 drawers") && wings.contains("<bdi>beans</bdi> 2"),
+        wings.contains("3 drawers") && wings.contains("<bdi>beans</bdi><span class=\"num\">2"),
         "{wings}"
     );
     let wing = scene.html("/map?wing=garden");

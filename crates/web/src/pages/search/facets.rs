@@ -14,7 +14,7 @@ use crate::parts::shown;
 const SHOWN: usize = 8;
 /// The largest scope of which every key is counted unasked: wings and rooms are counted as they are filed, the others by
 /// reading an index of the whole scope.
-const COUNTED_UNASKED: u64 = 60_000;
+const COUNTED_UNASKED: u64 = 6_000;
 /// The field that asks for every key.
 const ASK: &str = "facets";
 /// The years shown.
