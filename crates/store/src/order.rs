@@ -89,24 +89,26 @@ impl DrawerWalk<'_> {
         self.offer_pieces(Some(source), pieces_after, offer).map(drop)
     }
 
-    /// Returns whether only the drawers of one source can be wanted, and they are at most this many.
-    pub(crate) fn is_within_at_most(&self, most: usize) -> Result<bool> {
+    /// Returns the rows of the one source whose drawers can be wanted, if there is one with at most this many.
+    pub(crate) fn few_rows_within(&self, most: usize) -> Result<Option<Vec<i64>>> {
         let Some(source) = self.within else {
-            return Ok(false);
+            return Ok(None);
         };
         if !schema::has_source_index(self.connection)? {
-            return Ok(false);
+            return Ok(None);
         }
-        let sql = "SELECT count(*) <= ?3 FROM (SELECT 1 FROM main.drawers INDEXED BY drawers_source
-            WHERE collection = ?1 AND source = ?2 LIMIT ?3 + 1)";
-        self.connection
+        let sql = "SELECT row FROM main.drawers INDEXED BY drawers_source
+            WHERE collection = ?1 AND source = ?2 LIMIT ?3 + 1";
+        let rows: Vec<i64> = self
+            .connection
             .prepare_cached(sql)
             .and_then(|mut statement| {
-                statement.query_row(params![self.shelf.collection, source, most as i64], |row| {
-                    row.get(0)
-                })
+                let asked = params![self.shelf.collection, source, most as i64];
+                let found = statement.query_map(asked, |row| row.get(0));
+                found?.collect()
             })
-            .map_err(sqlite_error)
+            .map_err(sqlite_error)?;
+        Ok((rows.len() <= most).then_some(rows))
     }
 
     /// Offers some rows sorted by their positions; for few rows, or if no index has the order.

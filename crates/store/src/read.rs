@@ -18,7 +18,7 @@ use crate::shelf::CollectionShelf;
 use crate::vectors;
 
 /// A filter that lists at most one row in this many is answered from its list; a wider one by walking an index.
-const NARROW: usize = 8;
+const NARROW: usize = 40;
 
 /// The most drawers that are tested one by one, in the order asked for, before a filter is resolved to its rows.
 const TRIED: usize = 1536;
@@ -218,10 +218,6 @@ fn try_first_drawers(
         within: only_source(filter),
         latest: latest_possible(connection, shelf, request, filter)?,
     };
-    // All drawers of a small source are sorted sooner than the first drawers of the collection are tested.
-    if request.order != DrawerOrder::Source && walk.is_within_at_most(TRIED)? {
-        return Ok(None);
-    }
     let mut page = DrawerPage {
         hydrator: DrawerHydrator::new(connection, shelf, request.include, report)?,
         request,
@@ -236,6 +232,18 @@ fn try_first_drawers(
         document: &request.document,
         missing: Some((shelf, report)),
     };
+    if request.order != DrawerOrder::Source
+        && let Some(rows) = walk.few_rows_within(TRIED)?
+    {
+        // All drawers of a small source are sorted sooner than the first drawers of the collection are tested.
+        walk.run_sorted(&rows, &mut |row| {
+            if test.passes(connection, row)? {
+                page.take_row(row)?;
+            }
+            Ok(!page.is_full())
+        })?;
+        return Ok(page.is_full().then_some(page.drawers));
+    }
     let mut tried = 0;
     walk.run(&mut |row| {
         tried += 1;

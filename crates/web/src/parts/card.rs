@@ -5,6 +5,7 @@ use std::ops::Range;
 use loci_engine::view::{DrawerView, TrustMark};
 use maud::{Markup, html};
 
+use super::form_ids::id_field;
 use super::links::{PageLink, anchor_name, drawer_link, place_link};
 use super::shown;
 
@@ -89,10 +90,11 @@ pub(crate) fn list_item(drawer: &DrawerView) -> Markup {
 
 /// Shows a drawer in a list with a box that adds it to the form `selection`.
 pub(crate) fn selectable_item(drawer: &DrawerView) -> Markup {
+    let (name, value) = id_field(&drawer.id);
     let label = format!("Choose the drawer {}", shown::plain_name(drawer.id.as_str()));
     html! {
         li.card.with-box #(anchor_name(&drawer.id)) data-item data-id=(drawer.id.as_str()) {
-            input type="checkbox" form="selection" name="id" value=(drawer.id.as_str()) aria-label=(label);
+            input type="checkbox" form="selection" name=(name) value=(value) aria-label=(label);
             div { (body(drawer)) }
         }
     }
