@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use crate::failure::sqlite_error;
 
-pub(crate) use query::{DayQuery, merge_facets};
+pub(crate) use query::{DayQuery, find_newest, merge_facets};
 
 /// The microseconds of a day.
 const DAY: i64 = 86_400_000_000;

@@ -25,6 +25,8 @@ pub(crate) struct DrawerWalk<'a> {
     pub(crate) wanted: &'a dyn Fn(i64) -> bool,
     /// The one source whose drawers can be wanted, if that is known; the order of sources walks no other.
     pub(crate) within: Option<&'a str>,
+    /// A time after which no drawer is wanted, if that is known; the orders of times begin there.
+    pub(crate) latest: Option<i64>,
 }
 
 /// The start of a walk in the order of times.
@@ -87,6 +89,28 @@ impl DrawerWalk<'_> {
         self.offer_pieces(Some(source), pieces_after, offer).map(drop)
     }
 
+    /// Returns the rows of the one source whose drawers can be wanted, if there is one with at most this many.
+    pub(crate) fn few_rows_within(&self, most: usize) -> Result<Option<Vec<i64>>> {
+        let Some(source) = self.within else {
+            return Ok(None);
+        };
+        if !schema::has_source_index(self.connection)? {
+            return Ok(None);
+        }
+        let sql = "SELECT row FROM main.drawers INDEXED BY drawers_source
+            WHERE collection = ?1 AND source = ?2 LIMIT ?3 + 1";
+        let rows: Vec<i64> = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let asked = params![self.shelf.collection, source, most as i64];
+                let found = statement.query_map(asked, |row| row.get(0));
+                found?.collect()
+            })
+            .map_err(sqlite_error)?;
+        Ok((rows.len() <= most).then_some(rows))
+    }
+
     /// Offers some rows sorted by their positions; for few rows, or if no index has the order.
     pub(crate) fn run_sorted(&self, rows: &[i64], offer: RowOffer<'_>) -> Result<()> {
         let mut placed = Vec::with_capacity(rows.len());
@@ -138,7 +162,9 @@ impl DrawerWalk<'_> {
     fn offer_by_time(&self, name: &str, start: TimeStart<'_>, offer: RowOffer<'_>) -> Result<()> {
         // Dated drawers come first. A position among the undated ones skips that part of the walk.
         let undated = match start {
-            TimeStart::Newest if !self.offer_dated(name, i64::MAX, None, offer)? => return Ok(()),
+            TimeStart::Newest if !self.offer_dated(name, self.latest.unwrap_or(i64::MAX), None, offer)? => {
+                return Ok(());
+            }
             TimeStart::Behind(time, id)
                 if !self.offer_dated(name, time.as_micros(), Some((time.as_micros(), id)), offer)? =>
             {

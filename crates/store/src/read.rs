@@ -9,6 +9,7 @@ use loci_core::{
 use rusqlite::Connection;
 
 use crate::crosscheck::{self, DamageReport};
+use crate::days;
 use crate::lexical::{live_rows, rows_within};
 use crate::order::{DrawerWalk, RowOffer};
 use crate::row::{self, RowLoader};
@@ -17,7 +18,7 @@ use crate::shelf::CollectionShelf;
 use crate::vectors;
 
 /// A filter that lists at most one row in this many is answered from its list; a wider one by walking an index.
-const NARROW: usize = 8;
+const NARROW: usize = 40;
 
 /// The most drawers that are tested one by one, in the order asked for, before a filter is resolved to its rows.
 const TRIED: usize = 1536;
@@ -166,6 +167,7 @@ pub(crate) fn get_reporting(
         after: request.after.as_ref(),
         wanted: &wanted,
         within: only_source(filter),
+        latest: None,
     };
     match (&request.ids, scope.rows.listed_rows()) {
         // Given ids keep the order of the request. A short list is sorted in memory; a long one costs more to
@@ -214,6 +216,7 @@ fn try_first_drawers(
         after: request.after.as_ref(),
         wanted: &|_| true,
         within: only_source(filter),
+        latest: latest_possible(connection, shelf, request, filter)?,
     };
     let mut page = DrawerPage {
         hydrator: DrawerHydrator::new(connection, shelf, request.include, report)?,
@@ -229,6 +232,18 @@ fn try_first_drawers(
         document: &request.document,
         missing: Some((shelf, report)),
     };
+    if request.order != DrawerOrder::Source
+        && let Some(rows) = walk.few_rows_within(TRIED)?
+    {
+        // All drawers of a small source are sorted sooner than the first drawers of the collection are tested.
+        walk.run_sorted(&rows, &mut |row| {
+            if test.passes(connection, row)? {
+                page.take_row(row)?;
+            }
+            Ok(!page.is_full())
+        })?;
+        return Ok(page.is_full().then_some(page.drawers));
+    }
     let mut tried = 0;
     walk.run(&mut |row| {
         tried += 1;
@@ -244,14 +259,32 @@ fn try_first_drawers(
     Ok(is_whole.then_some(page.drawers))
 }
 
+/// Returns a time after which a filter that names a wing accepts no drawer, if the walk goes by times from the newest:
+/// the newest drawer of a wing may come after all of the others.
+fn latest_possible(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &GetRequest,
+    filter: &Filter,
+) -> Result<Option<i64>> {
+    let by_time = matches!(request.order, DrawerOrder::NewestSaid | DrawerOrder::NewestFiled);
+    let Some(wing) = only_text(filter, "wing").filter(|_| by_time && request.after.is_none()) else {
+        return Ok(None);
+    };
+    days::find_newest(connection, shelf, request.order == DrawerOrder::NewestFiled, wing)
+}
+
 /// Returns the one source whose drawers a filter can accept, if it names one.
 fn only_source(filter: &Filter) -> Option<&str> {
+    // A text in the metadata under this key is the source itself, so that no drawer without a source is accepted.
+    only_text(filter, "source")
+}
+
+/// Returns the text under a key that every drawer must have which the filter accepts.
+fn only_text<'f>(filter: &'f Filter, name: &str) -> Option<&'f str> {
     match filter {
-        // A text in the metadata under this key is the source itself, so that no drawer without a source is accepted.
-        Filter::Compare(key, FilterComparison::Eq(MetadataScalar::Text(source))) if key == "source" => {
-            Some(source)
-        }
-        Filter::And(parts) => parts.iter().find_map(only_source),
+        Filter::Compare(key, FilterComparison::Eq(MetadataScalar::Text(text))) if key == name => Some(text),
+        Filter::And(parts) => parts.iter().find_map(|part| only_text(part, name)),
         _ => None,
     }
 }

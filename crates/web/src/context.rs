@@ -8,6 +8,7 @@ use loci_engine::{AccessPolicy, Palace};
 use crate::acts::{ActBeginning, ActBoard};
 use crate::host::SiteHost;
 use crate::jobs::JobBoard;
+use crate::parts::form_ids::read_ids;
 use crate::reply::PageReply;
 use crate::request::{PageFields, PageMethod, PageRequest};
 use crate::site::Site;
@@ -123,9 +124,9 @@ pub(crate) fn scope_fields(fields: &PageFields) -> ScopeFields {
 
 /// Returns the id in the field `id`.
 pub(crate) fn required_id(fields: &PageFields) -> Result<DrawerId> {
-    let id = fields.exact_value("id").ok_or_else(|| {
+    let id = read_ids(fields).next().ok_or_else(|| {
         Error::invalid("the address of this page names no drawer")
             .with_hint("open a drawer from a search or a list")
     })?;
-    DrawerId::new(id)
+    DrawerId::new(id.into_owned())
 }

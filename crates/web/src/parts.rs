@@ -3,6 +3,7 @@
 pub(crate) mod buttons;
 pub(crate) mod card;
 pub(crate) mod findings;
+pub(crate) mod form_ids;
 pub(crate) mod frame;
 pub(crate) mod links;
 pub(crate) mod place_boxes;

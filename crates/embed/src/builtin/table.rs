@@ -109,10 +109,17 @@ impl<'a> EmbeddingTable<'a> {
         // The first ids of the vocabulary are special and unused tokens, for which the table has no rows.
         let row = usize::from(token).checked_sub(self.first);
         if let Some((scale, codes)) = row.and_then(|row| self.row_codes(row)) {
-            for (sum, code) in sum.iter_mut().zip(codes) {
-                *sum += scale * f32::from(*code as i8);
-            }
+            add_scaled(sum, scale, codes);
         }
+    }
+}
+
+/// Adds codes times a scale. Not inlined: among the loops of its caller the compiler no longer knows that `sum` and `codes`
+/// lie apart, and adds one value after the other.
+#[inline(never)]
+fn add_scaled(sum: &mut [f32], scale: f32, codes: &[u8]) {
+    for (sum, code) in sum.iter_mut().zip(codes) {
+        *sum += scale * f32::from(*code as i8);
     }
 }
 

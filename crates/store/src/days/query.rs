@@ -308,6 +308,30 @@ fn is_about_place(filter: &Filter) -> bool {
     }
 }
 
+/// Returns the last moment of the newest day on which a drawer of a wing was said or filed, if the table knows it.
+pub(crate) fn find_newest(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    filed: bool,
+    wing: &str,
+) -> Result<Option<i64>> {
+    let named = Filter::text_equals("wing", wing);
+    if !are_whole(connection, shelf.collection)? || has_listed_places(connection, shelf, &named)? {
+        return Ok(None);
+    }
+    let clock = if filed { DayClock::Filed } else { DayClock::Said };
+    let sql = "SELECT max(day) FROM days WHERE collection = ?1 AND clock = ?2 AND wing = ?3 AND day > ?4";
+    let newest: Option<i64> = connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| {
+            statement.query_row(params![shelf.collection, clock as i64, wing, NO_DAY], |row| {
+                row.get(0)
+            })
+        })
+        .map_err(sqlite_error)?;
+    Ok(newest.map(|day| day.saturating_add(1).saturating_mul(DAY).saturating_sub(1)))
+}
+
 /// Returns whether some drawer has a list in its metadata under the name of a place that the filter mentions: a filter
 /// looks at its members too, and the table does not know them.
 fn has_listed_places(connection: &Connection, shelf: &CollectionShelf, filter: &Filter) -> Result<bool> {

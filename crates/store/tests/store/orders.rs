@@ -10,6 +10,8 @@ use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, campaign_rounds};
 
 const DIMENSION: usize = 3;
+/// The microseconds of a day.
+const DAY: usize = 86_400_000_000;
 
 fn time(micros: usize) -> Option<Timestamp> {
     Timestamp::from_micros(micros as i64).ok()
@@ -48,7 +50,8 @@ fn some_drawer(random: &mut SeededRandom, n: usize) -> NewDrawer {
                 line_start: 1,
                 line_end: 1,
             }),
-            said_at: time(1_600_000_000_000_000 + random.below(5) * 1_000_000)
+            // Times that are equal, of one day, and of several.
+            said_at: time(1_600_000_000_000_000 + random.below(4) * DAY + random.below(5) * 1_000_000)
                 .filter(|_| random.below(3) > 0 && metadata.get("said_at").is_none()),
             ..DrawerPlace::default()
         },

@@ -5,17 +5,32 @@
   // Times: the page has UTC; the reader's own time is shown, and UTC stays in the title.
   const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+  const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+  // A day of the calendar is the same everywhere, so it is not moved into another zone.
+  const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long", timeZone: "UTC" });
+  const ownDay = new Intl.DateTimeFormat("sv", { dateStyle: "short" });
+  const forms = {
+    day: day,
+    date: date,
+    // The date is told beside it, unless the reader's own is another.
+    clock: { format: (time) => (ownDay.format(time) === time.toISOString().slice(0, 10) ? clock : minute).format(time) },
+  };
   const localize = (root) => {
     for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
       const time = new Date(element.dateTime);
       if (Number.isNaN(time.getTime())) continue;
-      element.textContent = (element.dataset.form === "day" ? day : minute).format(time);
+      element.textContent = (forms[element.dataset.form] ?? minute).format(time);
       element.dataset.local = "";
     }
   };
   localize(document);
   // Parts that other scripts add are local, too.
   document.addEventListener("loci:added", (event) => localize(event.target));
+
+  // On a narrow screen the entries of the head scroll; the one of this page is always seen.
+  const here = document.querySelector("header nav [aria-current]");
+  const entries = here?.parentElement;
+  if (entries) entries.scrollLeft = here.offsetLeft - entries.offsetLeft - (entries.clientWidth - here.offsetWidth) / 2;
 
   // The facets stand beside the results where there is room, and fold away where there is not.
   const narrow = matchMedia("(max-width: 820px)");

@@ -12,6 +12,7 @@ use crate::context::{PageContext, PageResult, required_id};
 use crate::pages::drawer::missing_drawer;
 use crate::pages::{add, problem};
 use crate::parts::buttons::form_secret;
+use crate::parts::form_ids::id_field;
 use crate::parts::frame::{NavPage, PageFrame};
 use crate::parts::links::drawer_link;
 use crate::parts::place_boxes::{name_box, wing_names};
@@ -153,7 +154,8 @@ fn is_too_long(text: &str) -> bool {
 fn form_fields(context: PageContext<'_>, now: &EditableDrawer, typed: &TypedDrawer, refused: bool) -> Markup {
     html! {
         (form_secret(context))
-        input type="hidden" name="id" value=(now.drawer.id.as_str());
+        @let (name, id) = id_field(&now.drawer.id);
+        input type="hidden" name=(name) value=(id);
         input type="hidden" name="seen" value=(now.state.as_str());
         (TypedDrawer::of_drawer(&now.drawer).hidden_origin())
         @if !is_too_long(now.drawer.whole_text()) {

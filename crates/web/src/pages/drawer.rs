@@ -7,8 +7,11 @@ use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult, required_id};
 use crate::parts::frame::{NavPage, PageFrame};
-use crate::parts::links::{PageLink, source_link};
+use crate::parts::links::{PageLink, WHOLE, source_link, whole_drawer_link};
 use crate::parts::{card, shown};
+
+/// The bytes of a text that are shown unasked.
+const SHOWN_BYTES: usize = 100_000;
 
 /// Shows a drawer.
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
@@ -31,7 +34,7 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
             (card::head(&drawer))
             @for damage in &drawer.damage { p.warning { "Damaged: " (shown::text(damage)) } }
             @match drawer.text.as_deref() {
-                Some(text) => pre.drawer-text dir="auto" tabindex="0" aria-label="Text" { (shown::text(text)) },
+                Some(text) => (words(context, &drawer.id, text)),
                 None => p.muted { "This drawer has no text." },
             }
             div.card-foot { (card::source(&drawer)) }
@@ -39,6 +42,24 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         section.panel.about aria-labelledby="about" { h2 #about { "About it" } (facts(&drawer)) }
     };
     Ok(PageFrame::new(context, NavPage::None, "Drawer").render(&content))
+}
+
+/// Shows the text of a drawer; of a very long one the beginning, unless all of it is asked for.
+fn words(context: PageContext<'_>, id: &DrawerId, text: &str) -> Markup {
+    let end = if context.query().is_ticked(WHOLE) {
+        text.len()
+    } else {
+        text.floor_char_boundary(SHOWN_BYTES)
+    };
+    html! {
+        pre.drawer-text dir="auto" tabindex="0" aria-label="Text" { (shown::text(text.get(..end).unwrap_or(text))) }
+        @if end < text.len() {
+            p.small {
+                "The first " (shown::bytes(end as u64)) " of " (shown::bytes(text.len() as u64)) ". "
+                a href=(whole_drawer_link(id)) { "Show all of it" }
+            }
+        }
+    }
 }
 
 /// Says that no drawer has an id.

@@ -121,7 +121,7 @@ fn running(context: PageContext<'_>, job: &JobView, progress: &JobProgress) -> M
         h2 { @if job.is_stopping { "Stopping…" } @else { "Running…" } }
         progress.bar.wide max=[total] value=[reached] aria-label="Progress" {}
         p.job-note dir="auto" {
-            @if let (Some(total), Some(reached)) = (total, reached) { span.num { (percent(reached, total)) " %" } " " }
+            @if let (Some(total), Some(reached)) = (total, reached) { span.num { (percent(reached, total)) " %" } " · " }
             @if progress.note.is_empty() { "Beginning" } @else { (shown::text(&progress.note)) }
         }
         @if job.can_stop && !job.is_stopping {
@@ -144,12 +144,12 @@ fn show_all(context: PageContext<'_>) -> PageReply {
             div.empty { p { "Nothing runs in the background, and nothing did since this server began." } }
         } @else {
             div.scroll-x { table.table {
-                thead { tr { th scope="col" { "Job" } th scope="col" { "Begun" } th scope="col" { "State" } } }
+                thead { tr { th scope="col" { "Job" } th.roomy scope="col" { "Begun" } th scope="col" { "State" } } }
                 tbody {
                     @for job in &jobs {
                         tr data-item {
                             td { a href=(job_link(job.number)) dir="auto" { (shown::name(&job.title)) } }
-                            td { (shown::time(job.began)) }
+                            td.roomy { (shown::time(job.began)) }
                             td { (state_word(job)) }
                         }
                     }

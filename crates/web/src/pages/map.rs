@@ -1,6 +1,6 @@
 //! The map: wings, the rooms of one, and the sources of those.
 
-use loci_core::{DrawerOrder, Error, ErrorKind, FacetKey, Result, Timestamp};
+use loci_core::{DrawerOrder, Error, ErrorKind, FacetKey, Filter, Result, Timestamp};
 use loci_engine::facets::{FacetsRequest, WingCount};
 use loci_engine::list::ListRequest;
 use loci_engine::view::DrawerScope;
@@ -73,7 +73,7 @@ fn wing_card(wing: &WingCount, newest: Option<Timestamp>, most: u64) -> Markup {
                 ul.room-tags aria-label="Rooms" {
                     @for room in wing.rooms.iter().take(8) {
                         @if let Some(room_name) = room.room.as_deref() {
-                            li { a.tag href=(room_link(room_name)) { (shown::name(room_name)) " " (shown::digits(room.drawers)) } }
+                            li { a.tag href=(room_link(room_name)) { (shown::name(room_name)) span.num { (shown::digits(room.drawers)) } } }
                         }
                     }
                     @if wing.rooms.len() > 8 { li.muted.small { "and " (wing.rooms.len() - 8) " more" } }
@@ -131,7 +131,7 @@ fn show_wing(context: PageContext<'_>, wing: &str, room: Option<&str>) -> PageRe
         (narrowed_search(wing, room))
         @for warning in &report.warnings { (finding(warning)) }
         @if room.is_none() { @for wing in &report.wings { (rooms(context, wing)?) } }
-        (source_table(context, &scope, &sources)?)
+        (source_table(context, &sources)?)
     };
     Ok(PageFrame::new(context, NavPage::Map, room.unwrap_or(wing)).render(&content))
 }
@@ -204,11 +204,7 @@ fn list_sources(context: PageContext<'_>, scope: &DrawerScope) -> Result<Vec<(Op
     Ok(sources)
 }
 
-fn source_table(
-    context: PageContext<'_>,
-    scope: &DrawerScope,
-    sources: &[(Option<String>, u64)],
-) -> Result<Markup> {
+fn source_table(context: PageContext<'_>, sources: &[(Option<String>, u64)]) -> Result<Markup> {
     let fields = context.query();
     let skipped = fields
         .value("skip")
@@ -217,7 +213,7 @@ fn source_table(
     let mut rows = Vec::new();
     for (name, drawers) in sources.iter().skip(skipped).take(SOURCES) {
         let about = match name {
-            Some(name) => read_source_facts(context, scope, name)?,
+            Some(name) => read_source_facts(context, name)?,
             None => SourceFacts::default(),
         };
         rows.push((name, *drawers, about));
@@ -258,11 +254,13 @@ struct SourceFacts {
     newest: Option<Timestamp>,
 }
 
-fn read_source_facts(context: PageContext<'_>, scope: &DrawerScope, source: &str) -> Result<SourceFacts> {
+/// Reads the facts of a whole source, which is nearly always in one room: only its own drawers need to be looked at.
+fn read_source_facts(context: PageContext<'_>, source: &str) -> Result<SourceFacts> {
     let report = context.palace().list(&ListRequest {
         scope: DrawerScope {
-            source: vec![source.to_owned()],
-            ..scope.clone()
+            // By its whole name, since the end of a path may fit several sources.
+            filter: Filter::text_equals("source", source),
+            ..DrawerScope::default()
         },
         order: DrawerOrder::NewestSaid,
         cursor: None,

@@ -72,7 +72,7 @@ fn render_form(context: PageContext<'_>, error: Option<&Error>) -> PageReply {
         div.page-head { h1 { "Mine a file or folder" } }
         (running_jobs(context))
         @if let Some(error) = error { (refusal(error)) }
-        form.stack.mine-form method="post" action="/mine" {
+        form.act.panel.mine-form method="post" action="/mine" {
             (form_secret(context))
             label.field {
                 span { "Path on the machine that serves this page" }

@@ -13,8 +13,8 @@ use crate::routes::PageRoute;
 pub(crate) fn render(context: PageContext<'_>, error: &Error) -> PageReply {
     let content = html! {
         section.problem role="alert" {
-            h1 { "That did not work" }
-            p.message dir="auto" { (shown::text(&error.to_string())) }
+            h1 { (heading(error.kind())) }
+            p.what dir="auto" { (shown::text(&error.to_string())) }
             @if let Some(hint) = error.hint_text() { p.hint dir="auto" { (shown::text(hint)) } }
             p { a href="/" { "Back to the search" } }
         }
@@ -22,6 +22,13 @@ pub(crate) fn render(context: PageContext<'_>, error: &Error) -> PageReply {
     PageFrame::new(context, NavPage::None, "Problem")
         .render(&content)
         .with_status(http_status(error.kind()))
+}
+
+fn heading(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "Not found",
+        _ => "That did not work",
+    }
 }
 
 /// Answers a method that a path does not take.

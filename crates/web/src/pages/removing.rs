@@ -101,7 +101,7 @@ fn form(context: PageContext<'_>, selection: &ActSelection<'_>, preview: &ActPre
             div.row {
                 button.danger { (title) }
                 a.button href=(cancel.unwrap_or_else(|| back.clone())) { "Cancel" }
-                a href=(export_link(selection)) { "Export them" }
+                a href=(export_link(selection)) { "Export first" }
             }
             @if context.access().may_forget() {
                 p.muted.small { "Deleted words stay in backups, and some bytes of them in the palace. "

@@ -44,7 +44,7 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
         div.results {
             @if let Some(facets) = &facets { (facets.render(context, "/search", &FIELDS)) }
             section.hits aria-label="Results" {
-                (notes::summary(&report, shown_before, PAGE))
+                (notes::summary(context, &report, shown_before, PAGE))
                 (hits::list(context, &report, shown_before))
                 (pager(context, &report))
                 (notes::why_not_form(context, query))

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use loci_engine::view::DrawerView;
+use loci_engine::view::{DrawerView, TrustMark};
 use maud::{Markup, html};
 
+use super::form_ids::id_field;
 use super::links::{PageLink, anchor_name, drawer_link, place_link};
 use super::shown;
 
@@ -34,11 +35,22 @@ pub(crate) fn head(drawer: &DrawerView) -> Markup {
         div.card-head {
             (place(drawer))
             @if let Some(time) = drawer.said_at.or(drawer.filed_at) { (shown::time(time)) }
-            @if let Some(speaker) = drawer.speaker.as_deref() { span.speaker { (shown::name(speaker)) } }
-            @if let Some(kind) = drawer.kind.as_deref() { span.kind { (shown::name(kind)) } }
+            @if let Some(speaker) = drawer.speaker.as_deref().filter(|speaker| *speaker != drawer.trust.name()) { span.speaker { (shown::name(speaker)) } }
+            @if let Some(kind) = own_kind(drawer) { span.kind { (shown::name(kind)) } }
             (shown::trust(drawer.trust))
         }
     }
+}
+
+/// Returns the kind of a drawer, unless its speaker or its mark of trust says the same.
+fn own_kind(drawer: &DrawerView) -> Option<&str> {
+    let kind = drawer.kind.as_deref()?;
+    let is_told = drawer.speaker.as_deref() == Some(kind)
+        || matches!(
+            (drawer.trust, kind),
+            (TrustMark::User, "human") | (TrustMark::Agent, "assistant") | (TrustMark::File, "file")
+        );
+    (!is_told).then_some(kind)
 }
 
 /// Shows where the words of a drawer stand in their source, as a link to that place.
@@ -78,10 +90,11 @@ pub(crate) fn list_item(drawer: &DrawerView) -> Markup {
 
 /// Shows a drawer in a list with a box that adds it to the form `selection`.
 pub(crate) fn selectable_item(drawer: &DrawerView) -> Markup {
+    let (name, value) = id_field(&drawer.id);
     let label = format!("Choose the drawer {}", shown::plain_name(drawer.id.as_str()));
     html! {
         li.card.with-box #(anchor_name(&drawer.id)) data-item data-id=(drawer.id.as_str()) {
-            input type="checkbox" form="selection" name="id" value=(drawer.id.as_str()) aria-label=(label);
+            input type="checkbox" form="selection" name=(name) value=(value) aria-label=(label);
             div { (body(drawer)) }
         }
     }

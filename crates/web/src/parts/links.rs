@@ -97,6 +97,17 @@ pub(crate) fn drawer_link(id: &DrawerId) -> String {
     PageLink::to("/drawer").with("id", id.as_str()).href()
 }
 
+/// The field that asks for all of a very long text.
+pub(crate) const WHOLE: &str = "whole";
+
+/// The address of a drawer with all of its text, however long it is.
+pub(crate) fn whole_drawer_link(id: &DrawerId) -> String {
+    PageLink::to("/drawer")
+        .with("id", id.as_str())
+        .with(WHOLE, "1")
+        .href()
+}
+
 /// The address of the place of a drawer in its source.
 pub(crate) fn place_link(source: &str, id: &DrawerId) -> String {
     let link = PageLink::to("/source")

@@ -6,6 +6,7 @@ use loci_core::{DrawerId, Error, Result};
 use loci_engine::view::DrawerScope;
 use maud::{Markup, html};
 
+use super::form_ids::{id_field, read_ids};
 use super::links::{PageLink, SCOPE_FIELDS, is_own_path};
 use super::scope_form;
 use crate::context::{PageContext, read_scope};
@@ -33,7 +34,7 @@ impl<'a> ActSelection<'a> {
             PageMethod::Post => context.form(),
         };
         let mut seen = BTreeSet::new();
-        let given = fields.values("id").filter(|id| seen.insert(*id));
+        let given = read_ids(fields).filter(|id| seen.insert(id.clone()));
         let agreed = fields.value("expected").map(|number| {
             number.parse().map_err(|_| {
                 Error::invalid("the number of drawers in this form is not a number")
@@ -41,7 +42,9 @@ impl<'a> ActSelection<'a> {
             })
         });
         Ok(Self {
-            ids: given.map(DrawerId::new).collect::<Result<_>>()?,
+            ids: given
+                .map(|id| DrawerId::new(id.into_owned()))
+                .collect::<Result<_>>()?,
             scope: read_scope(fields, context.now())?,
             agreed: agreed.transpose()?,
             back: fields.value("back").filter(|back| is_own_path(back)),
@@ -78,7 +81,7 @@ impl<'a> ActSelection<'a> {
     /// Carries the selection through a form.
     pub(crate) fn hidden_fields(&self, back: Option<&str>) -> Markup {
         html! {
-            @for id in &self.ids { input type="hidden" name="id" value=(id.as_str()); }
+            @for (name, id) in self.ids.iter().map(id_field) { input type="hidden" name=(name) value=(id); }
             (scope_form::hidden_fields(self.fields))
             @if let Some(back) = self.back.or(back) { input type="hidden" name="back" value=(back); }
         }

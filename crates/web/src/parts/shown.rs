@@ -89,6 +89,18 @@ pub fn day(time: Timestamp) -> Markup {
     html! { time datetime=(time.to_string()) data-form="day" title=(format!("{time} (UTC)")) { (time.day_text()) } }
 }
 
+/// Shows a time of a day that is named beside it: the date is added where the reader's own is another.
+pub(crate) fn clock(time: Timestamp) -> Markup {
+    let exact = time.to_string();
+    let shown = exact.get(11..16).unwrap_or(&exact);
+    html! { time datetime=(exact) data-form="clock" title=(format!("{exact} (UTC)")) { (shown) " UTC" } }
+}
+
+/// Shows a day of the calendar, which is the same everywhere, as the reader writes it.
+pub(crate) fn calendar_day(day: &str) -> Markup {
+    html! { time datetime=(day) data-form="date" { (day) } }
+}
+
 /// Shows a number with its noun: `1 drawer`, `1,204 drawers`.
 pub fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

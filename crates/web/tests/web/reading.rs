@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use loci_core::{FilingDoor, OriginKind, Provenance};
 use loci_engine::AccessPolicy;
 use loci_web::PageRequest;
 
@@ -81,6 +82,47 @@ fn a_search_shows_hits_with_marks_reasons_and_facets() {
 }
 
 #[test]
+fn a_very_long_text_is_shown_in_part_until_all_of_it_is_asked_for() {
+    let scene = SiteScene::new();
+    let text = format!("begins {} ends", "é and more ".repeat(40_000));
+    scene.add("long-1", "garden", &text);
+    let html = scene.html("/drawer?id=long-1");
+    assert!(
+        html.contains("begins") && !html.contains(" ends"),
+        "{}",
+        html.len()
+    );
+    assert!(html.len() < 150_000, "{}", html.len());
+    assert!(
+        html.contains("The first 100 KB of 480 KB."),
+        "{}",
+        &html[html.len() - 3000..]
+    );
+    assert!(scene.html("/drawer?id=long-1&whole=1").contains(" ends"));
+}
+
+#[test]
+fn a_card_names_a_kind_once() {
+    let scene = SiteScene::new();
+    let filed_as = |id: &str, kind: &str, origin: OriginKind| {
+        scene.add_with(id, "garden", "Beans climb on hazel sticks.", |drawer| {
+            drawer.place.kind = Some(kind.into());
+            drawer.provenance = Some(Provenance::new(FilingDoor::Terminal, origin));
+        });
+    };
+    filed_as("page-1", "file", OriginKind::File);
+    let html = scene.html("/list");
+    assert!(
+        html.contains("trust-file") && !html.contains("class=\"kind\""),
+        "{html}"
+    );
+    // A note in the hand of the owner is more than what they said.
+    filed_as("note-1", "note", OriginKind::Hand);
+    let html = scene.html("/list");
+    assert_eq!(html.matches("class=\"kind\"").count(), 1, "{html}");
+}
+
+#[test]
 fn a_facet_narrows_the_search_and_a_chip_takes_it_back() {
     let html = garden().html("/search?q=beans&wing=garden&room=beans");
     assert!(
@@ -136,7 +178,7 @@ fn the_map_leads_from_wings_to_rooms_to_sources() {
     });
     let wings = scene.html("/map");
     assert!(
-        wings.contains("3 drawers") && wings.contains("<bdi>beans</bdi> 2"),
+        wings.contains("3 drawers") && wings.contains("<bdi>beans</bdi><span class=\"num\">2"),
         "{wings}"
     );
     let wing = scene.html("/map?wing=garden");

@@ -37,7 +37,7 @@ enum TeamAuditCommand {
         after_long_help = "Examples:\n  loci serve audit show --user anna --act delete\n  \
         loci serve audit show --outcome refused --since 2026-05-01\n  loci serve audit show --subject DRAWER-ID --json"
     )]
-    Show(AuditShowArgs),
+    Show(Box<AuditShowArgs>),
     /// Check every record of the log, and the heads that were kept elsewhere
     ///
     /// Finds records that were edited, removed, inserted or moved. An end that was cut off is found by a head that was kept

@@ -181,6 +181,31 @@ impl RightsScene {
     }
 }
 
+/// Makes a request that may name a drawer.
+fn make_request(random: &mut SeededRandom, drawer: &KnownDrawer) -> (&'static str, Json) {
+    let wing = random.pick(&WINGS);
+    match random.below(12) {
+        0 => ("search", json!({"query": "ship leaves harbour", "limit": 50})),
+        1 => ("search", json!({"query": drawer.word, "limit": 20})),
+        2 => ("search", json!({"query": "ship dawn", "wing": wing})),
+        3 => ("get", json!({"ids": [drawer.id]})),
+        4 => ("list", json!({"limit": 100})),
+        5 => ("list", json!({"wing": wing, "limit": 100})),
+        6 => ("status", json!({})),
+        7 => ("wings", json!({})),
+        8 => ("wings", json!({"wing": wing})),
+        9 => (
+            "check_duplicate",
+            json!({"text": format!("the ship 1 leaves the harbour at dawn, {}", drawer.word)}),
+        ),
+        10 => ("wake_up", json!({})),
+        _ => (
+            "search",
+            json!({"query": "shp lvs", "speaker": format!("speaker-{}", drawer.word)}),
+        ),
+    }
+}
+
 #[test]
 fn nobody_sees_more_than_the_oracle_allows() {
     let scene = start();
@@ -190,27 +215,7 @@ fn nobody_sees_more_than_the_oracle_allows() {
         let (user, _) = USERS[random.below(USERS.len())];
         let palace = random.pick(&["work", "depot", "attic"]);
         let drawer = &scene.oracle.drawers[random.below(scene.oracle.drawers.len())];
-        let wing = random.pick(&WINGS);
-        let (tool, arguments) = match random.below(12) {
-            0 => ("search", json!({"query": "ship leaves harbour", "limit": 50})),
-            1 => ("search", json!({"query": drawer.word, "limit": 20})),
-            2 => ("search", json!({"query": "ship dawn", "wing": wing})),
-            3 => ("get", json!({"ids": [drawer.id]})),
-            4 => ("list", json!({"limit": 100})),
-            5 => ("list", json!({"wing": wing, "limit": 100})),
-            6 => ("status", json!({})),
-            7 => ("wings", json!({})),
-            8 => ("wings", json!({"wing": wing})),
-            9 => (
-                "check_duplicate",
-                json!({"text": format!("the ship 1 leaves the harbour at dawn, {}", drawer.word)}),
-            ),
-            10 => ("wake_up", json!({})),
-            _ => (
-                "search",
-                json!({"query": "shp lvs", "speaker": format!("speaker-{}", drawer.word)}),
-            ),
-        };
+        let (tool, arguments) = make_request(&mut random, drawer);
         let wire = wires
             .entry(user)
             .or_insert_with(|| Wire::open(scene.server.address));
@@ -350,6 +355,15 @@ fn writes_end_where_the_right_to_write_does() {
         try_it("ben", "work", "add", &json!({"text": "x", "wing": "garden"})).0,
         404
     );
+}
+
+#[test]
+fn deletes_end_where_the_right_to_delete_does() {
+    let scene = start();
+    let mut wire = Wire::open(scene.server.address);
+    let mut try_it = |user: &str, palace: &str, tool: &str, arguments: &Json| {
+        scene.ask(&mut wire, user, palace, tool, arguments)
+    };
     // fay reads and deletes in `depot`, and files nothing.
     assert_eq!(
         try_it("fay", "depot", "add", &json!({"text": "x", "wing": "garden"})).0,

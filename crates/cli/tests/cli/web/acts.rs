@@ -34,6 +34,8 @@ fn a_browser_gives_every_text_back_as_it_was() {
 fn words_are_added_and_taken_back_by_keys() {
     let scene = WebScene::start(&[]);
     let page = scene.open_signed_in(BrowserPageOptions::default());
+    // On the first page the box has the focus, and takes every key.
+    page.goto(&scene.server.url("/map"));
     page.expect_load(|page| page.press_key("n"));
     check_page(&page);
     page.type_text("u and n are typed here, and act nowhere.");

@@ -81,7 +81,7 @@ pub(crate) fn describe_api(
     for tool in tools::list_tools(access.unwrap_or(&everything)) {
         if let Some(types) = tool.types {
             let path = format!("/api/v1/p/{{palace}}/{}", tool.name);
-            paths.insert(path, describe_path(&tool, types, &mut shelf));
+            paths.insert(path, describe_path(tool, types, &mut shelf));
         }
     }
     let problem = shelf.add_type::<ApiProblem>();

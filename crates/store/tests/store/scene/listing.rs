@@ -46,6 +46,9 @@ pub(crate) fn filters() -> Vec<Filter> {
     let long = "x".repeat(300);
     [
         "{}",
+        r#"{"wing": "wing1"}"#,
+        r#"{"$and": [{"wing": "wing2"}, {"said_at": {"$lt": "2020-09-15T00:00:00Z"}}]}"#,
+        r#"{"source": "notes/a.md"}"#,
         r#"{"tags": {"$contains": "tag1"}}"#,
         r#"{"tags": {"$not_contains": "tag1"}}"#,
         r#"{"tags": {"$contains": 1}}"#,

@@ -14,7 +14,7 @@ use crate::parts::shown;
 const SHOWN: usize = 8;
 /// The largest scope of which every key is counted unasked: wings and rooms are counted as they are filed, the others by
 /// reading an index of the whole scope.
-const COUNTED_UNASKED: u64 = 60_000;
+const COUNTED_UNASKED: u64 = 6_000;
 /// The field that asks for every key.
 const ASK: &str = "facets";
 /// The years shown.
@@ -74,7 +74,8 @@ impl FacetList {
     /// for more.
     pub(crate) fn count(context: PageContext<'_>, scope: &DrawerScope, size: u64) -> Result<Self> {
         let is_partial = size > COUNTED_UNASKED && !context.query().is_ticked(ASK);
-        let counted = |key| !is_partial || matches!(key, FacetKey::Wing | FacetKey::Room);
+        let by_place = are_counted_as_filed(scope);
+        let counted = |key| !is_partial || by_place && matches!(key, FacetKey::Wing | FacetKey::Room);
         let keys = KEYS.into_iter().filter(|(key, _)| counted(*key));
         Ok(Self {
             keys: keys
@@ -119,7 +120,10 @@ impl FacetList {
                         }
                     }
                     @if self.is_partial {
-                        p { a.text-link href=(narrow(ASK).with(ASK, "all").href()) { "Count sources, speakers, kinds and years" } }
+                        p { a.text-link href=(narrow(ASK).with(ASK, "all").href()) {
+                            @if self.keys.is_empty() { "Count wings, rooms, sources, speakers, kinds and years" }
+                            @else { "Count sources, speakers, kinds and years" }
+                        } }
                     }
                     @if self.years.len() > 1 {
                         section {
@@ -139,6 +143,16 @@ impl FacetList {
             }
         }
     }
+}
+
+/// Returns whether the drawers of a scope are counted by wing and room when they are filed: nothing else narrows it.
+fn are_counted_as_filed(scope: &DrawerScope) -> bool {
+    let by_place = DrawerScope {
+        wing: scope.wing.clone(),
+        room: scope.room.clone(),
+        ..DrawerScope::default()
+    };
+    *scope == by_place
 }
 
 fn count_key(

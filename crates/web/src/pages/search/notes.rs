@@ -4,30 +4,57 @@ use loci_core::Timestamp;
 use loci_engine::search::{LegStatus, MentionedTime, PlanReport, SearchReport, SearchVerdict};
 use maud::{Markup, html};
 
-use super::drawers;
+use super::{drawers, with_fields};
 use crate::context::PageContext;
 use crate::parts::findings::finding;
+use crate::parts::links::{PageLink, SCOPE_FIELDS};
 use crate::parts::{scope_form, shown};
 
 /// The codes of findings that the verdict shows in its own words.
 const SAID_ABOVE: [&str; 2] = ["unknown_words", "unlikely_answer"];
 
 /// Shows the line above the hits, and notes about the answer.
-pub(super) fn summary(report: &SearchReport, shown_before: usize, page: usize) -> Markup {
+pub(super) fn summary(
+    context: PageContext<'_>,
+    report: &SearchReport,
+    shown_before: usize,
+    page: usize,
+) -> Markup {
+    let found_nothing = report.hits.is_empty() && shown_before == 0;
     html! {
         div.search-notes {
-            p.muted role="status" {
-                @if report.hits.is_empty() && shown_before == 0 { "Nothing found in " (drawers(report.in_scope)) "." }
+            p.muted[!found_nothing].nothing[found_nothing] role="status" {
+                @if found_nothing { "Nothing found in " (drawers(report.in_scope)) "." }
                 @else if report.hits.is_empty() { "No more results." }
                 @else { "Results " (shown_before + 1) "–" (shown_before + report.hits.len()) " in " (drawers(report.in_scope)) }
             }
             @if let Some(verdict) = &report.verdict { (show_verdict(verdict, report)) }
             @for date in &report.dates { (show_time(date)) }
             @if report.tool_output_left_out > 0 && report.hits.len() < page {
-                p { (drawers(report.tool_output_left_out)) " of tool output not searched; tick “Tool output, too” to include them." }
+                p { (drawers(report.tool_output_left_out)) " of tool output not searched. "
+                    a.text-link href=(with_fields(PageLink::to("/search"), context).with("tools", "1").href()) { "Search tool output, too" } }
             }
             @for warning in report.warnings.iter().filter(|warning| !SAID_ABOVE.contains(&warning.code.as_str())) { (finding(warning)) }
+            @if found_nothing { (other_ways(context)) }
             (show_plan(report))
+        }
+    }
+}
+
+/// Shows how more may be found, where nothing was.
+fn other_ways(context: PageContext<'_>) -> Markup {
+    let fields = context.query();
+    let again = with_fields(PageLink::to("/search"), context);
+    html! {
+        ul.ways {
+            @if fields.value("only").is_some() {
+                li { a.text-link href=(again.clone().without("only").href()) { "Rank by words and meaning" } }
+            }
+            @if SCOPE_FIELDS.iter().any(|name| fields.value(name).is_some()) {
+                @let everywhere = SCOPE_FIELDS.iter().fold(again, |link, name| link.without(name));
+                li { a.text-link href=(everywhere.href()) { "Search everything" } }
+            }
+            li { "Try other words, or fewer" }
         }
     }
 }

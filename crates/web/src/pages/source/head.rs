@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use loci_core::MetadataValue;
 use loci_engine::passage::{PassageKind, PassageReport};
+use loci_engine::view::TrustMark;
 use maud::{Markup, html};
 
 use super::jump_link;
@@ -44,7 +45,7 @@ pub(super) fn head(report: &PassageReport, source: &str, title: &str) -> Markup 
             }
             p.row.small {
                 span.muted { (sort_of(report)) ", " (shown::count(report.total, "drawer")) }
-                @if let (Some(PassageKind::File), Some(first)) = (report.kind, report.drawers.first()) { (shown::trust(first.trust)) }
+                @if let Some(trust) = own_trust(report) { (shown::trust(trust)) }
                 a href=(narrowed("/list", source, Some(("order", "source")))) { "All drawers" }
                 a href=(narrowed("/timeline", source, None)) { "Timeline" }
             }
@@ -73,6 +74,12 @@ fn sort_of(report: &PassageReport) -> &'static str {
         Some(PassageKind::File) => "File",
         _ => "Conversation",
     }
+}
+
+/// Returns how far a file can be trusted, unless it was mined as any file is.
+fn own_trust(report: &PassageReport) -> Option<TrustMark> {
+    let first = report.drawers.first()?;
+    (report.kind == Some(PassageKind::File) && first.trust != TrustMark::File).then_some(first.trust)
 }
 
 fn has_labels(report: &PassageReport) -> bool {

@@ -6,7 +6,7 @@ use loci_engine::view::DrawerView;
 use maud::{Markup, PreEscaped, Render as _, html};
 
 use super::fit::cut_text;
-use crate::parts::links::{anchor_name, drawer_link, place_link};
+use crate::parts::links::{anchor_name, place_link, whole_drawer_link};
 use crate::parts::shown;
 use crate::parts::syntax::{SyntaxRules, SyntaxToken, find_tokens};
 
@@ -163,7 +163,7 @@ impl PieceWriter<'_> {
     fn push_cut(&mut self, piece: &ShownPiece<'_>) {
         let left = (piece.drawer.whole_text().len() - piece.text.len()) as u64;
         let link = html! {
-            span.cut { " … " } a.cut-link href=(drawer_link(&piece.drawer.id)) { "Show the whole text, " (shown::bytes(left)) " more" } "\n"
+            span.cut { " … " } a.cut-link href=(whole_drawer_link(&piece.drawer.id)) { "Show the whole text, " (shown::bytes(left)) " more" } "\n"
         };
         link.render_to(&mut self.html);
         self.is_line_start = true;

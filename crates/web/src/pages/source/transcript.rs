@@ -54,7 +54,7 @@ fn day_break(part: &SourcePart<'_>, day: &str) -> Markup {
     let link = PageLink::to("/timeline")
         .with("source", part.source)
         .with("day", day);
-    html! { li.day-break data-day=(day) { a href=(link.href()) { (day) } } }
+    html! { li.day-break data-day=(day) { a href=(link.href()) { (shown::calendar_day(day)) } } }
 }
 
 fn message(part: &SourcePart<'_>, pieces: &[ShownPiece<'_>], continues: bool, goes_on: bool) -> Markup {

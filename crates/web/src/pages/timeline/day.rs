@@ -72,7 +72,7 @@ pub(super) fn show(context: PageContext<'_>, clock: TimelineClock, day: Date) ->
             li { a href=(timeline_link(fields).with("year", day.year().to_string()).href()) { "Timeline " (day.year()) } }
         } }
         div.page-head {
-            h1 { (day_in_words(day)) " " span.muted { (shown::count(drawers, "drawer")) } }
+            h1 { (shown::calendar_day(&day.to_string())) " " span.muted { (shown::count(drawers, "drawer")) } }
             (clock_links(fields, clock))
         }
         (scope_form::chips("/timeline", fields, &FIELDS))
@@ -232,7 +232,7 @@ fn clock_of(clock: TimelineClock, drawer: Option<&DrawerView>) -> Option<Timesta
 }
 
 fn show_time(clock: TimelineClock, drawer: Option<&DrawerView>) -> Markup {
-    html! { @if let Some(time) = clock_of(clock, drawer) { (shown::time(time)) } }
+    html! { @if let Some(time) = clock_of(clock, drawer) { (shown::clock(time)) } }
 }
 
 fn loose_drawers(drawers: &[DrawerView], all: u64) -> Markup {
@@ -260,11 +260,11 @@ fn neighbours(context: PageContext<'_>, day: Date) -> Result<Markup> {
     let bounded = fields.value("since").or(fields.value("before")).is_some();
     Ok(html! {
         nav.pager aria-label="Days" {
-            @if let Some((other, href)) = link(-1) { a.button rel="prev" href=(href) { "← " (day_in_words(other)) } }
+            @if let Some((other, href)) = link(-1) { a.button rel="prev" href=(href) { "← " (shown::calendar_day(&other.to_string())) } }
             @if let (true, false, Some(next)) = (is_said, bounded, next) {
                 a href=(all.with("since", day.to_string()).with("before", next.to_string()).href()) { "All drawers of the day" }
             }
-            @if let Some((other, href)) = link(1) { a.button rel="next" href=(href) { (day_in_words(other)) " →" } }
+            @if let Some((other, href)) = link(1) { a.button rel="next" href=(href) { (shown::calendar_day(&other.to_string())) " →" } }
         }
     })
 }

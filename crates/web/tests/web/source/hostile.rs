@@ -103,7 +103,7 @@ fn a_megabyte_in_one_drawer_is_cut_with_a_link_to_the_whole() {
     say(&scene, "after", 1_000_100, "After it.");
     let html = check_page(&scene, "/source?source=talk&at=huge");
     assert!(
-        html.contains("Show the whole text, 960 KB more") && html.contains("/drawer?id=huge"),
+        html.contains("Show the whole text, 960 KB more") && html.contains("/drawer?id=huge&amp;whole=1"),
         "{html}"
     );
     let seen: Vec<String> = walk(&scene, "talk", "later", "/source")

@@ -6,10 +6,8 @@ fn parse(text: &str) -> std::result::Result<ServeConfig, String> {
     ServeConfig::parse(text, Path::new("/etc/loci"))
 }
 
-#[test]
-fn every_key_is_read() {
-    let config = parse(
-        r#"
+/// A config with every key.
+const EVERYTHING: &str = r#"
 listen = "0.0.0.0:7443"
 public_url = "https://loci.example.org"
 behind_proxy = ["10.0.0.0/8", "::1"]
@@ -37,8 +35,11 @@ issuer = "https://id.example"
 audiences = ["https://loci.example.org"]
 jwks_file = "keys.json"
 grants = [{ claim = "groups", value = "team", grants = ["work:read,write"] }]
-"#,
-    );
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(EVERYTHING);
     let config = config.unwrap();
     assert_eq!(config.listen.unwrap().to_string(), "0.0.0.0:7443");
     assert_eq!(config.public_url.as_deref(), Some("https://loci.example.org"));
