@@ -92,8 +92,7 @@ pub(crate) enum CliCommand {
     Maintain(maintain::MaintainArgs),
     Status(status::StatusArgs),
     Backends(backends::BackendsArgs),
-    #[command(subcommand)]
-    Backend(backend::BackendSubcommand),
+    Backend(backend::BackendArgs),
     Doctor(doctor::DoctorArgs),
     Bench(bench::BenchArgs),
     Model(model::ModelArgs),

@@ -11,6 +11,12 @@ use serde_json::Value as Json;
 
 use crate::environment::now;
 
+/// The ids of all of them. An option that conflicts with a scope conflicts with these: the group of a type that holds
+/// another names neither's options.
+pub(crate) const SCOPE_OPTIONS: [&str; 9] = [
+    "wing", "room", "source", "speaker", "kind", "since", "before", "filter", "contains",
+];
+
 /// The options that choose drawers.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Scope")]

@@ -93,7 +93,7 @@ fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
     });
     let upkeep = session.collection().upkeep();
     Ok(StatusReport {
-        palace: address.reference.id.clone(),
+        palace: session.palace().shown_name()?,
         backend: address.backend.descriptor().name.clone(),
         collection: info.name,
         drawers: info.drawers,

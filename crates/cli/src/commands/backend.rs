@@ -14,8 +14,20 @@ use crate::page::TextPage;
 use crate::session::CommandSession;
 
 /// Examine a backend
+///
+/// `test` tries every promise of the contract on it. `loci backends` lists those there are.
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = false,
+    after_long_help = "Examples:\n  loci backend test embedded\n  loci backend test ./loci-backend-mine"
+)]
+pub(crate) struct BackendArgs {
+    #[command(subcommand)]
+    command: BackendSubcommand,
+}
+
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum BackendSubcommand {
+enum BackendSubcommand {
     /// Test whether a backend keeps the promises of the contract
     ///
     /// Runs the conformance suite on scratch palaces: in temporary folders, which are removed, or on a server under names
@@ -30,7 +42,7 @@ pub(crate) enum BackendSubcommand {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct BackendTestArgs {
+struct BackendTestArgs {
     /// A backend's name, a palace reference, a server's URL, or the path of an executable
     #[arg(value_name = "REF")]
     reference: String,
@@ -84,8 +96,8 @@ struct BrokenPromise {
 }
 
 /// Runs a subcommand.
-pub(crate) fn run(args: &BackendSubcommand, session: &mut CommandSession) -> CommandResult {
-    let BackendSubcommand::Test(args) = args;
+pub(crate) fn run(args: &BackendArgs, session: &mut CommandSession) -> CommandResult {
+    let BackendSubcommand::Test(args) = &args.command;
     let themes = list_themes();
     if let Some(only) = &args.only
         && !themes.contains(&only.as_str())

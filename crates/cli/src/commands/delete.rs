@@ -5,7 +5,7 @@ use loci_engine::delete::DeleteRequest;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::render::count_drawers;
-use crate::scope::ScopeArgs;
+use crate::scope::{SCOPE_OPTIONS, ScopeArgs};
 use crate::session::CommandSession;
 
 /// Remove drawers by id or scope
@@ -16,7 +16,7 @@ use crate::session::CommandSession;
 #[command(after_long_help = "Examples:\n  loci delete note-1 note-2\n  loci delete --wing old --yes")]
 pub(crate) struct DeleteArgs {
     /// The ids
-    #[arg(value_name = "ID", conflicts_with = "ScopeArgs")]
+    #[arg(value_name = "ID", conflicts_with_all = SCOPE_OPTIONS)]
     ids: Vec<DrawerId>,
 
     #[command(flatten)]

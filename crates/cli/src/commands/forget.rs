@@ -11,7 +11,7 @@ use crate::errors::{self, CommandResult, ExitStatus};
 use crate::page::{TextPage, format_count};
 use crate::progress::JobProgress;
 use crate::render::{count_drawers, print_parts};
-use crate::scope::ScopeArgs;
+use crate::scope::{SCOPE_OPTIONS, ScopeArgs};
 use crate::session::CommandSession;
 
 /// Remove drawers to the last byte, from the palace and its backups
@@ -27,7 +27,7 @@ use crate::session::CommandSession;
 )]
 pub(crate) struct ForgetArgs {
     /// The ids
-    #[arg(value_name = "ID", conflicts_with = "ScopeArgs")]
+    #[arg(value_name = "ID", conflicts_with_all = SCOPE_OPTIONS)]
     ids: Vec<DrawerId>,
 
     #[command(flatten)]
@@ -44,13 +44,13 @@ pub(crate) struct ForgetArgs {
     /// Remove no drawer; rewrite the palace, so that nothing is left of what was deleted or replaced before
     ///
     /// Backups are not looked at: after an interruption, the same command once more reaches them.
-    #[arg(long, conflicts_with_all = ["ids", "ScopeArgs", "check", "backups"])]
+    #[arg(long, conflicts_with_all = ["ids", "check", "backups"], conflicts_with_all = SCOPE_OPTIONS)]
     finish: bool,
 
     /// Look for every line of FILE in each byte of palace, log and backups, and for its words in the indexes
     ///
     /// Prints where they are, never the lines themselves. Exits with 1 if any is found.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "ScopeArgs", "yes"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "yes"], conflicts_with_all = SCOPE_OPTIONS)]
     check: Option<PathBuf>,
 }
 

@@ -5,7 +5,7 @@ use loci_engine::refile::MoveRequest;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::render::count_drawers;
-use crate::scope::ScopeArgs;
+use crate::scope::{SCOPE_OPTIONS, ScopeArgs};
 use crate::session::CommandSession;
 
 /// Move drawers to another wing or room
@@ -17,7 +17,7 @@ use crate::session::CommandSession;
     loci move --source notes.md --to-wing home --yes\n  loci move --wing tmp --to-wing work --to-room inbox")]
 pub(crate) struct MoveArgs {
     /// The ids
-    #[arg(value_name = "ID", conflicts_with = "ScopeArgs")]
+    #[arg(value_name = "ID", conflicts_with_all = SCOPE_OPTIONS)]
     ids: Vec<DrawerId>,
 
     #[command(flatten)]

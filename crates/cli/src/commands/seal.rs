@@ -8,7 +8,7 @@ use loci_engine::seal::{SealReport, SealRequest, SecretPolicy};
 use crate::errors::{CommandResult, ExitStatus};
 use crate::page::{TextPage, format_count};
 use crate::render::{count_drawers, print_parts};
-use crate::scope::ScopeArgs;
+use crate::scope::{SCOPE_OPTIONS, ScopeArgs};
 use crate::session::CommandSession;
 
 /// Seal the secrets of drawers that were filed in the clear
@@ -37,7 +37,7 @@ pub(crate) struct SealArgs {
     yes: bool,
 
     /// Only set what becomes of secrets in words that will be filed
-    #[arg(long, value_name = "POLICY", conflicts_with_all = ["ScopeArgs", "backups", "yes"])]
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["backups", "yes"], conflicts_with_all = SCOPE_OPTIONS)]
     policy: Option<PolicyChoice>,
 }
 

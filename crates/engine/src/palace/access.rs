@@ -27,6 +27,8 @@ pub struct AccessPolicy {
     /// Whether wings are named here as people type them: in another spelling, a name means the wing that is there. Else
     /// names are compared byte by byte, so that a right never reaches a wing of a similar name.
     pub spells_wings: bool,
+    /// The name by which the caller knows the palace, if it is not to learn where that is.
+    pub palace_name: Option<String>,
 }
 
 impl Default for AccessPolicy {
@@ -39,6 +41,7 @@ impl Default for AccessPolicy {
             reads_files: true,
             usual_wing: None,
             spells_wings: true,
+            palace_name: None,
         }
     }
 }
@@ -77,6 +80,7 @@ impl AccessPolicy {
             reads_files: is_whole,
             usual_wing,
             spells_wings: true,
+            palace_name: None,
         }
     }
 
@@ -290,6 +294,14 @@ fn filter_wings(reach: &WingReach, wings: Vec<String>) -> Filter {
 }
 
 impl Palace {
+    /// Returns the name by which the caller knows the palace: its reference, unless that is not for the caller.
+    pub fn shown_name(&self) -> Result<String> {
+        match &self.access().palace_name {
+            Some(name) => Ok(name.clone()),
+            None => Ok(self.address()?.reference.id),
+        }
+    }
+
     /// Returns the palace as an act may see it: no wings exist but those in which its caller may act so. Refuses a
     /// caller that may act so nowhere.
     pub(crate) fn for_act(&self, act: DrawerAct) -> Result<Cow<'_, Self>> {

@@ -96,7 +96,11 @@ impl PalaceHall {
 
 impl OpenedPalace {
     fn new(served: &ServedPalace, rights: &PalaceRights) -> Self {
-        let restricted = served.palace.clone().restricted_to(access_of(rights));
+        let access = AccessPolicy {
+            palace_name: Some(served.name.clone()),
+            ..access_of(rights)
+        };
+        let restricted = served.palace.clone().restricted_to(access);
         let page = restricted.clone().entering_through(FilingDoor::Page);
         Self {
             name: served.name.clone(),
@@ -116,6 +120,7 @@ fn access_of(rights: &PalaceRights) -> AccessPolicy {
         reads_files: false,
         usual_wing: None,
         spells_wings: false,
+        palace_name: None,
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) const PLACES: &[(&str, &[PlaceRow])] = &[
         ("model remove minilm",                      [1, 1, 1, 1, 1]),
         ("model help",                               [0, 0, 0, 0, 0]),
         ("backends",                                 [0, 0, 0, 0, 0]),
+        ("backend help",                             [0, 0, 0, 0, 0]),
+        ("backend test nowhere",                     [2, 2, 2, 2, 2]),
         ("bench --rows 20 --dim 4 --workload w.json", [0, 0, 0, 2, 2]),
         ("bench compare report.json report.json",    [2, 2, 2, 2, 2]),
         ("bench help",                               [0, 0, 0, 0, 0]),

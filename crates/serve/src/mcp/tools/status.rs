@@ -43,7 +43,7 @@ impl PalaceTool for StatusTool {
     fn call(_: StatusInput, call: &CallContext<'_>) -> Result<ToolReply<StatusOutput>> {
         let address = call.palace.address()?;
         let palace = StatusOutput {
-            palace: address.reference.id.clone(),
+            palace: call.palace.shown_name()?,
             backend: address.backend.descriptor().name.clone(),
             read_only: call.palace.access().is_read_only(),
             ..StatusOutput::default()
