@@ -20,6 +20,7 @@ use crate::page::{TextPage, format_count};
 /// of drawers and no words of queries. It may be in use while it is read.
 #[derive(Debug, clap::Args)]
 #[command(
+    arg_required_else_help = false,
     after_long_help = "Examples:\n  loci serve audit show --user anna --since 2026-05-01\n  loci serve audit verify\n  \
     loci serve audit head >> /mnt/elsewhere/heads"
 )]

@@ -19,6 +19,7 @@ use crate::page::TextPage;
 /// Changes count from the next request on, also for a server that is running.
 #[derive(Debug, clap::Args)]
 #[command(
+    arg_required_else_help = false,
     after_long_help = "Examples:\n  loci serve token make anna --label laptop\n  loci serve token list\n  \
     loci serve token revoke 3f1c9a0b77de"
 )]

@@ -18,6 +18,7 @@ use crate::page::{TextPage, format_count};
 /// them as the user that the server runs as, with its --data or --config.
 #[derive(Debug, clap::Args)]
 #[command(
+    arg_required_else_help = false,
     after_long_help = "Examples:\n  loci serve user add anna --rights 'work:read,write'\n  loci serve user list\n\n\
     A right is PALACE:VERBS or PALACE/WING:VERBS, with `*` for all palaces. The verbs are read, write, delete and admin; \
     each implies read. `*:admin` also administers users and tokens."
