@@ -166,7 +166,10 @@ fn run_lookups(runs: &mut CommandRuns) {
     let lines = runs.home.write("check.txt", "ship\nnone-such-word\n");
     runs.run("loci forget --check FILE", &["forget", "--check", &lines]);
     runs.run("loci backends", &["backends"]);
-    runs.run("loci backend test", &["backend", "test", "embedded", "--only", "reading"]);
+    runs.run(
+        "loci backend test",
+        &["backend", "test", "embedded", "--only", "capabilities"],
+    );
     let workload = runs.home.write("w.json", r#"{"rounds": 2, "filters": [5]}"#);
     let bench = ["bench", "--rows", "30", "--dim", "4", "--workload", &workload];
     let report = runs.run("loci bench", &bench);
