@@ -262,7 +262,7 @@ impl ServerShelf {
                 "the model that made the vectors of {:?} is not recorded",
                 self.name.as_str()
             );
-            PalaceFinding::new("unknown_model", FindingSeverity::Warning, message)
+            PalaceFinding::new("embedder_unknown", FindingSeverity::Warning, message)
                 .with_hint("name it with `loci embedder set MODEL`")
                 .in_collection(self.name.as_str())
         })
