@@ -102,6 +102,7 @@ impl AdminPage<'_> {
                 }
                 form.row method="post" action="/admin" {
                     (self.act("password", name))
+                    input type="text" autocomplete="username" value=(name) hidden;
                     label { span { "New password" } input type="password" name="password" autocomplete="new-password" maxlength="1024"; }
                     button { "Set password" }
                 }
@@ -154,7 +155,7 @@ impl AdminPage<'_> {
                 form.stack method="post" action="/admin" {
                     (secret(self.visitor))
                     input type="hidden" name="act" value="add";
-                    label { span { "Name" } input name="user" required maxlength="64" autocapitalize="none" spellcheck="false"; }
+                    label { span { "Name" } input name="user" required maxlength="64" autocomplete="username" autocapitalize="none" spellcheck="false"; }
                     label { span { "Rights, as in " code { "work/garden:read,write" } } input name="rights" spellcheck="false" autocapitalize="none"; }
                     label { span { "Password, if the user signs in with one" } input type="password" name="password" autocomplete="new-password" maxlength="1024"; }
                     button.primary { "Add the user" }

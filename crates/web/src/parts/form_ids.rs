@@ -1,4 +1,5 @@
-//! The ids of drawers in forms. A browser sends every line break of a field as CR LF, so an id that holds one is encoded.
+//! The ids of drawers in forms. A browser sends every line break of a field as CR LF, and reads NUL in a page as another
+//! character, so an id that holds one of them is encoded.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ const ENCODED: &str = "encoded_id";
 /// Returns the name and the value of the field that carries an id through a form.
 pub(crate) fn id_field(id: &DrawerId) -> (&'static str, Cow<'_, str>) {
     let id = id.as_str();
-    if id.contains(['\r', '\n']) {
+    if id.contains(['\r', '\n', '\0']) {
         (ENCODED, byte_serialize(id.as_bytes()).collect::<String>().into())
     } else {
         (PLAIN, id.into())
@@ -36,7 +37,7 @@ mod tests {
 
     #[test]
     fn an_id_comes_back_from_a_form_as_it_was() {
-        for id in ["a", "a\nb", "a\r\nb", "\r", "a=b&c%0A\n", " é\n "] {
+        for id in ["a", "a\0b", "a\nb", "a\r\nb", "\r", "a=b&c%0A\n", " é\n "] {
             let id = DrawerId::new(id).unwrap();
             let (name, value) = id_field(&id);
             // As a browser sends it.
