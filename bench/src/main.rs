@@ -172,15 +172,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let figures = postgres::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        BenchCommand::Plugin(options) => {
-            if let Some(figures) = plugin::run(&options)? {
-                writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
-            }
-        }
+        BenchCommand::Plugin(options) => plugin::run(&options)?.iter().try_for_each(print_figures)?,
         BenchCommand::Eval(options) => {
             let figures = eval::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
     }
     Ok(())
+}
+
+fn print_figures(figures: &serde_json::Value) -> std::io::Result<()> {
+    writeln!(std::io::stdout(), "{figures:#}")
 }

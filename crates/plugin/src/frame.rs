@@ -10,9 +10,8 @@ pub const FRAME_LIMIT: u32 = 64 << 20;
 /// The bytes of a frame's kind and call, which its length counts.
 const FRAME_HEAD: usize = 5;
 
-/// The bytes that are set aside for a frame before any of them has arrived: those of a large batch, so that it is not moved as it
-/// grows. Memory that nothing was written to costs nothing.
-const FIRST_BODY: usize = 4 << 20;
+/// The bytes that are set aside for a frame before any of them has arrived.
+const FIRST_BODY: usize = 512 << 10;
 
 /// The number of frames of one call, besides its last, that may be on the way without a credit returned.
 pub(crate) const CALL_WINDOW: u32 = 4;
