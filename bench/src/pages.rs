@@ -14,7 +14,9 @@ use loci_embed::builtin::BuiltinEmbedder;
 use loci_engine::search::SearchRequest;
 use loci_engine::{MineRequest, Palace, PalaceAddress};
 use loci_store::EmbeddedBackend;
-use loci_web::{ModelRow, PageReply, PageRequest, ReplyBody, Site, SiteHost, SpoolRow, ToolRow, Visit};
+use loci_web::{
+    PageReply, PageRequest, ReplyBody, Site, SiteHost, SiteModelRow, SiteToolRow, SpoolRow, Visit,
+};
 use serde_json::{Map, Value as Json, json};
 
 use crate::corpus::{self, BenchRandom, draw_word};
@@ -277,7 +279,7 @@ impl SiteHost for BareHost {
         Vec::new()
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
         Vec::new()
     }
 
@@ -285,7 +287,7 @@ impl SiteHost for BareHost {
         Ok(None)
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
+    fn list_models(&self) -> Vec<SiteModelRow> {
         Vec::new()
     }
 

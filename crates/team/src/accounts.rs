@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 32 << 20;
 
 /// The users and tokens of a server, in one file.
 ///
-/// - The file belongs to this user and nobody else can read it (mode 0600), or it is refused.
+/// - The file belongs to this user and no other can read it (mode 0600), or it is refused.
 /// - Each change is made under a lock, in one step, and is durable when its call returns. Several processes may make
 ///   changes at once.
 /// - Each lookup sees every change that was finished before it, also by another process. So a revoked token is refused

@@ -19,7 +19,7 @@ pub(crate) const RESERVED_NAMES: [&str; 2] = ["anonymous", "server"];
 pub enum TeamActor {
     /// A request without credentials.
     Anonymous,
-    /// The server itself, and whoever runs its commands on its machine.
+    /// The server itself, and its owner's commands on its machine.
     Server,
     /// A user of the accounts file.
     User(String),
@@ -82,7 +82,7 @@ pub struct TeamCaller {
 pub enum SignInOutcome {
     /// The credentials are right.
     Granted(TeamCaller),
-    /// They are not. The reason is for the audit log; whoever showed them is told nothing.
+    /// They are not. The reason is for the audit log; the client is told nothing.
     Refused(SignInRefusal),
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct StatStamp {
 }
 
 impl StatStamp {
-    fn of(metadata: &fs::Metadata) -> Self {
+    fn read_metadata(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -39,7 +39,7 @@ impl StatStamp {
     /// Reads the state of the file at `path`; `None` if there is none.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>> {
         match fs::metadata(path) {
-            Ok(metadata) => Ok(Some(Self::of(&metadata))),
+            Ok(metadata) => Ok(Some(Self::read_metadata(&metadata))),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(file_error("look at", path, cause)),
         }
@@ -96,7 +96,7 @@ impl FileSnapshot {
                 Error::new(ErrorKind::Format, message).with_hint("it is left as it is; check what wrote it")
             );
         }
-        let stamp = StatStamp::of(&metadata);
+        let stamp = StatStamp::read_metadata(&metadata);
         Ok(Some(Self {
             bytes,
             is_settled: stamp.is_settled(),

@@ -47,7 +47,7 @@ fn hex_value(digit: u8) -> Option<u8> {
 
 /// The SHA-256 hash of a random secret, by which it is recognised. The secret itself is not kept.
 ///
-/// A fast hash is enough: nobody can try 2²⁵⁶ secrets. Passwords, which can be guessed, have a slow one.
+/// A fast hash is enough: 2²⁵⁶ secrets cannot be tried. Passwords, which can be guessed, have a slow one.
 #[derive(Clone, Copy)]
 pub(crate) struct SecretHash([u8; 32]);
 
@@ -56,7 +56,7 @@ impl SecretHash {
     pub(crate) const NONE: Self = Self([0; 32]);
 
     /// Hashes a secret for one purpose.
-    pub(crate) fn of(purpose: &str, secret: &[u8]) -> Self {
+    pub(crate) fn hash_secret(purpose: &str, secret: &[u8]) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(purpose.as_bytes());
         hasher.update([0]);
@@ -106,9 +106,12 @@ mod tests {
 
     #[test]
     fn a_hash_depends_on_the_purpose_and_the_secret() {
-        let hash = SecretHash::of("a", b"bc");
-        assert!(hash.matches(&SecretHash::of("a", b"bc")));
-        assert!(!hash.matches(&SecretHash::of("ab", b"c")) && !hash.matches(&SecretHash::of("a", b"bd")));
+        let hash = SecretHash::hash_secret("a", b"bc");
+        assert!(hash.matches(&SecretHash::hash_secret("a", b"bc")));
+        assert!(
+            !hash.matches(&SecretHash::hash_secret("ab", b"c"))
+                && !hash.matches(&SecretHash::hash_secret("a", b"bd"))
+        );
         assert_ne!(*random_bytes::<32>().unwrap(), *random_bytes::<32>().unwrap());
     }
 }

@@ -47,12 +47,12 @@ impl Default for SessionLimits {
 #[derive(Debug, Default)]
 pub struct BrowserSessions {
     limits: SessionLimits,
-    sessions: HashMap<[u8; 32], SessionState>,
+    sessions: HashMap<[u8; 32], KnownSession>,
 }
 
 /// One session, as the server keeps it.
 #[derive(Debug, Clone)]
-struct SessionState {
+struct KnownSession {
     user: String,
     stamp: UserStamp,
     begun: Instant,
@@ -99,7 +99,7 @@ impl FormSecret {
         self.0.as_bytes().ct_eq(shown.as_bytes()).into()
     }
 
-    fn of(id: &[u8; 32]) -> Self {
+    fn derive(id: &[u8; 32]) -> Self {
         let derived = Zeroizing::new(blake3::derive_key("loci 2026-11 secret of a session's forms", id));
         Self(Zeroizing::new(to_hex(&*derived)))
     }
@@ -127,7 +127,7 @@ impl BrowserSessions {
         self.sessions.retain(|_, session| session.is_alive(&limits, now));
         self.make_room(limits.most_of_user, Some(user));
         self.make_room(limits.most, None);
-        let state = SessionState {
+        let state = KnownSession {
             user: user.to_owned(),
             stamp,
             begun: now,
@@ -161,7 +161,7 @@ impl BrowserSessions {
         session.used = session.used.max(now);
         Ok(Some(FoundSession {
             user: session.user.clone(),
-            form_secret: FormSecret::of(&id),
+            form_secret: FormSecret::derive(&id),
         }))
     }
 
@@ -185,7 +185,7 @@ impl BrowserSessions {
 
     /// Ends the sessions that were not used for longest, of one user or of all, until one more fits.
     fn make_room(&mut self, most: usize, user: Option<&str>) {
-        let concerned = |session: &SessionState| user.is_none_or(|user| session.user == user);
+        let concerned = |session: &KnownSession| user.is_none_or(|user| session.user == user);
         let mut kept: Vec<(Instant, [u8; 32])> = self
             .sessions
             .iter()
@@ -200,7 +200,7 @@ impl BrowserSessions {
     }
 }
 
-impl SessionState {
+impl KnownSession {
     fn is_alive(&self, limits: &SessionLimits, now: Instant) -> bool {
         now.saturating_duration_since(self.used) < limits.idle
             && now.saturating_duration_since(self.begun) < limits.longest
@@ -208,7 +208,7 @@ impl SessionState {
 }
 
 fn hash_id(id: &[u8; 32]) -> [u8; 32] {
-    SecretHash::of("loci session", id).bytes()
+    SecretHash::hash_secret("loci session", id).bytes()
 }
 
 #[cfg(test)]

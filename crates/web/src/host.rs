@@ -17,13 +17,13 @@ pub trait SiteHost: fmt::Debug + Send + Sync {
     fn list_backends(&self) -> Vec<BackendDescriptor>;
 
     /// Lists the agents' tools that this machine has, and whether they know the palace.
-    fn list_tools(&self) -> Vec<ToolRow>;
+    fn list_tools(&self) -> Vec<SiteToolRow>;
 
     /// Returns the state of the spool that hooks fill, if the palace has one.
     fn spool(&self) -> Result<Option<SpoolRow>>;
 
     /// Lists the models that a palace can be switched to.
-    fn list_models(&self) -> Vec<ModelRow>;
+    fn list_models(&self) -> Vec<SiteModelRow>;
 
     /// Opens a model by its name in [`SiteHost::list_models`].
     fn open_model(&self, name: &str) -> Result<Arc<dyn Embedder>>;
@@ -34,7 +34,7 @@ pub trait SiteHost: fmt::Debug + Send + Sync {
 
 /// A tool of agents on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolRow {
+pub struct SiteToolRow {
     /// Its name, such as `claude-code`.
     pub name: String,
     /// Whether its settings start `loci mcp`.
@@ -54,7 +54,7 @@ pub struct SpoolRow {
 
 /// A model that a palace can be switched to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelRow {
+pub struct SiteModelRow {
     /// Its name, such as `builtin`.
     pub name: String,
     /// What it is, in a few words.

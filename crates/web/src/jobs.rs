@@ -24,7 +24,7 @@ pub(crate) type JobNumber = u64;
 
 /// How far a job has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct JobProgress {
+pub(crate) struct SiteJobProgress {
     /// The steps done.
     pub(crate) done: u64,
     /// All steps, if they are known.
@@ -36,7 +36,7 @@ pub(crate) struct JobProgress {
 /// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobState {
-    Running(JobProgress),
+    Running(SiteJobProgress),
     Done(Box<JobOutcome>),
     /// It failed, with the message and the hint of its error.
     Failed(String, Option<String>),
@@ -102,7 +102,7 @@ pub(crate) struct JobHandle {
 
 impl JobHandle {
     /// Reports how far the job has come.
-    pub(crate) fn report(&self, progress: JobProgress) {
+    pub(crate) fn report(&self, progress: SiteJobProgress) {
         let mut jobs = lock(&self.jobs);
         if let Some(job) = jobs.all.get_mut(&self.number) {
             job.view.state = JobState::Running(progress);
@@ -111,7 +111,7 @@ impl JobHandle {
 
     /// Reports the steps done, all of them if they are known, and what is counted.
     pub(crate) fn report_steps(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
-        self.report(JobProgress {
+        self.report(SiteJobProgress {
             done,
             total,
             note: note.into(),
@@ -252,7 +252,7 @@ impl JobTable {
             number,
             title: plan.title,
             began: now,
-            state: JobState::Running(JobProgress::default()),
+            state: JobState::Running(SiteJobProgress::default()),
             is_stopping: false,
             can_stop: plan.can_stop,
         };

@@ -26,7 +26,7 @@ mod visit;
 
 pub use assets::find_asset;
 pub use base::SiteBase;
-pub use host::{ModelRow, SiteHost, SpoolRow, ToolRow};
+pub use host::{SiteHost, SiteModelRow, SiteToolRow, SpoolRow};
 pub use offline::{OfflinePageProgress, OfflinePageReport, OfflinePageRequest, write_offline_page};
 pub use pages::problem::http_status;
 pub use reply::{PageReply, ReplyBody, ReplyCaching, StreamedBody};

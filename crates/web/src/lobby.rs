@@ -6,7 +6,7 @@ mod frame;
 mod sign_in;
 
 pub use admin::{AdminPage, MadeSecret, TokenRow, UserRow};
-pub use choice::{PalaceChoice, PalaceRow};
+pub use choice::{LobbyPalaceRow, PalaceChoice};
 pub use sign_in::SignInPage;
 
 use crate::request::ThemeChoice;

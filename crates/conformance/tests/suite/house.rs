@@ -12,7 +12,7 @@ const ONE_WORD_TYPES: f64 = 0.35;
 /// The largest share of function names that are one word.
 const ONE_WORD_FUNCTIONS: f64 = 0.51;
 /// The fewest lines of comments per 100 lines of code.
-const COMMENTS: f64 = 3.0;
+const COMMENTS: f64 = 2.5;
 /// The largest share of doc lines that begin with a question word.
 const QUESTION_DOCS: f64 = 0.02;
 

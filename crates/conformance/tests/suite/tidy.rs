@@ -54,7 +54,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("distill", &["core", "embed"]),
     (
         "bench",
-        &["core", "index", "store", "embed", "engine", "postgres", "web"],
+        &[
+            "core",
+            "index",
+            "store",
+            "embed",
+            "engine",
+            "postgres",
+            "plugin",
+            "conformance",
+            "web",
+        ],
     ),
 ];
 

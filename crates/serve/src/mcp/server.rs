@@ -249,7 +249,7 @@ async fn forward_progress(
 }
 
 /// Asks running work to stop when its caller is gone.
-struct StopWhenDropped(StopSignal);
+pub(crate) struct StopWhenDropped(pub(crate) StopSignal);
 
 impl Drop for StopWhenDropped {
     fn drop(&mut self) {

@@ -234,7 +234,7 @@ impl CallerDesk {
     }
 }
 
-/// Why somebody could not sign in.
+/// The reason a sign-in was refused.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SignInProblem {
     /// The credentials are wrong; the reason is for the audit log alone.

@@ -10,12 +10,13 @@ use loci_engine::mine::StopSignal;
 use loci_team::{RightsVerb, VerbSet};
 
 use super::api::{ApiCall, ApiReply, PalaceListing, describe_api, run_api_call};
-use super::hall::OpenedPalace;
+use super::hall::CallerPalace;
 use super::router::{CallerRequest, TeamRoute, TeamRouter, run_blocking, typed_response};
 use super::trail::TrailSubject;
 use super::watch::AuditedCalls;
 use crate::http::bodies::{drain_body, read_whole_body};
 use crate::http::refusal::HttpRefusal;
+use crate::mcp::server::StopWhenDropped;
 use crate::mcp::tools::find_tool;
 use crate::mcp::watch::CallWatch as _;
 use crate::web::carrier::PageOutcome;
@@ -131,7 +132,7 @@ impl TeamRouter {
     /// Runs a call between its records in the audit log.
     fn run_audited(
         &self,
-        opened: &OpenedPalace,
+        opened: &CallerPalace,
         call: ApiCall,
         client: Option<String>,
         stop: StopSignal,
@@ -163,13 +164,4 @@ fn name_client(request: &CallerRequest) -> Option<String> {
 
 fn json_reply(status: StatusCode, value: serde_json::Value) -> Response<PageBody> {
     typed_response(status, "application/json", value.to_string())
-}
-
-/// Asks running work to stop when its caller is gone.
-struct StopWhenDropped(StopSignal);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.request_stop();
-    }
 }

@@ -68,7 +68,7 @@ impl TeamGate {
         }
     }
 
-    /// Checks that a request is for this server and that nobody between could read it otherwise.
+    /// Checks that a request is for this server and reads the same to every server on its way.
     pub(super) fn admit<B>(&self, request: &Request<B>) -> Result<(), HttpRefusal> {
         if request.version() != Version::HTTP_11 {
             let words = "only HTTP/1.1 is spoken here";

@@ -19,12 +19,12 @@ const MOST_VISITS: usize = 20_000;
 /// The settings of the moment and what was opened under them.
 pub(super) struct PalaceHall {
     pub(super) settings: TeamSettings,
-    opened: Mutex<BoundedMap<OpenedKey, Arc<OpenedPalace>>>,
+    opened: Mutex<BoundedMap<OpenedKey, Arc<CallerPalace>>>,
     visits: Mutex<BoundedMap<(String, String), Arc<Visit>>>,
 }
 
 /// A palace with the rights of one caller.
-pub(super) struct OpenedPalace {
+pub(super) struct CallerPalace {
     /// Its name.
     pub(super) name: String,
     /// For agents and programs.
@@ -33,7 +33,7 @@ pub(super) struct OpenedPalace {
     pub(super) site: Site,
 }
 
-/// What decides which opened palace a caller gets: nobody shares one with a caller of other rights, or with another.
+/// The key of an opened palace: callers never share one, nor does a caller whose rights have changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct OpenedKey {
     palace: String,
@@ -58,7 +58,7 @@ impl PalaceHall {
     }
 
     /// Returns a palace as a caller sees it; `None` if it does not exist for that caller.
-    pub(super) fn open(&self, name: &str, caller: &TeamCaller) -> Option<Arc<OpenedPalace>> {
+    pub(super) fn open(&self, name: &str, caller: &TeamCaller) -> Option<Arc<CallerPalace>> {
         let served = self.settings.palaces.iter().find(|served| served.name == name)?;
         let rights = caller.rights.on_palace(name)?;
         let key = OpenedKey {
@@ -68,7 +68,7 @@ impl PalaceHall {
             // The text of all of them, so that no two different rights are taken for the same.
             rights: format!("{rights:?}"),
         };
-        let open = || Ok(Arc::new(OpenedPalace::new(served, &rights)));
+        let open = || Ok(Arc::new(CallerPalace::new(served, &rights)));
         lock(&self.opened).get_or_insert(key, open).ok()
     }
 
@@ -94,7 +94,7 @@ impl PalaceHall {
     }
 }
 
-impl OpenedPalace {
+impl CallerPalace {
     fn new(served: &ServedPalace, rights: &PalaceRights) -> Self {
         let access = AccessPolicy {
             palace_name: Some(served.name.clone()),
@@ -110,7 +110,7 @@ impl OpenedPalace {
     }
 }
 
-/// Returns what rights in a palace allow. Files of the server are read for nobody.
+/// Returns what rights in a palace allow. Files of the server are read for no caller.
 fn access_of(rights: &PalaceRights) -> AccessPolicy {
     AccessPolicy {
         reads: rights.reads.clone(),

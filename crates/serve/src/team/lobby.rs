@@ -7,7 +7,7 @@ use hyper::header::SET_COOKIE;
 use hyper::{Method, Request, Response, StatusCode};
 use loci_team::{AuditAct, AuditOutcome, AuditReason, AuditSubject, TeamActor};
 use loci_web::PageFields;
-use loci_web::lobby::{LobbyVisitor, PalaceChoice, PalaceRow, SignInPage};
+use loci_web::lobby::{LobbyPalaceRow, LobbyVisitor, PalaceChoice, SignInPage};
 use subtle::ConstantTimeEq as _;
 
 use super::callers::SignInProblem;
@@ -177,9 +177,9 @@ impl TeamRouter {
 
     fn list_palaces(&self, request: &CallerRequest) -> Result<loci_web::PageReply, HttpRefusal> {
         let listed = request.hall.list(&request.known.caller);
-        let palaces: Vec<PalaceRow> = listed
+        let palaces: Vec<LobbyPalaceRow> = listed
             .into_iter()
-            .map(|(name, rights)| PalaceRow {
+            .map(|(name, rights)| LobbyPalaceRow {
                 name,
                 rights: describe_rights(&rights),
             })

@@ -8,7 +8,7 @@ use loci_core::{Error, ErrorKind};
 use loci_team::{AuditAct, AuditOutcome, AuditReason, AuditSubject};
 use loci_web::{PageFields, PageMethod, PageReply, PageRequest, SiteBase};
 
-use super::hall::OpenedPalace;
+use super::hall::CallerPalace;
 use super::router::{CallerRequest, TeamRouter, not_found, run_blocking, see_other};
 use super::trail::TrailSubject;
 use crate::http::bodies::drain_body;
@@ -86,7 +86,7 @@ impl TeamRouter {
     /// Answers a page between its records in the audit log.
     fn answer_audited(
         &self,
-        opened: &OpenedPalace,
+        opened: &CallerPalace,
         page: &PageRequest,
         visit: &loci_web::Visit,
         from: &TrailSubject,

@@ -50,7 +50,7 @@ impl AuditTrail {
         })
     }
 
-    /// Records an act or its end. It is durable within a second; nobody waits for that.
+    /// Records an act or its end. It is durable within a second; the request does not wait for that.
     pub(super) fn note(
         &self,
         from: &TrailSubject,

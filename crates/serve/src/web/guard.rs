@@ -114,7 +114,7 @@ pub(super) fn is_navigation(headers: &HeaderMap) -> bool {
     says(&SEC_FETCH_MODE, "navigate") && says(&SEC_FETCH_DEST, "document")
 }
 
-/// Returns whether the browser asks for a page in advance, which nobody may ever look at.
+/// Returns whether the browser asks for a page in advance, which may never be looked at.
 pub(super) fn is_prefetch(headers: &HeaderMap) -> bool {
     let named = headers
         .get_all(&SEC_PURPOSE)

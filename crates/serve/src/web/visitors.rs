@@ -41,7 +41,7 @@ impl RandomSecret {
 /// Who may use a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkHolder {
-    /// Whoever has it.
+    /// Every browser that has it.
     Anyone,
     /// The user who runs the server.
     OwnUser,

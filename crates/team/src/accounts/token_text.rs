@@ -114,7 +114,7 @@ fn checksum(body: &str) -> String {
 }
 
 fn hash_secret(secret: &[u8]) -> SecretHash {
-    SecretHash::of("loci token", secret)
+    SecretHash::hash_secret("loci token", secret)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const KEY_BYTES: usize = 32;
 
 /// The key of an audit log: a file of 32 random bytes that only its owner can read.
 ///
-/// Whoever can read the key can forge the chain, so heads are kept elsewhere, too. With the log alone nothing can be forged.
+/// A reader of the key can forge the chain, so heads are kept elsewhere, too. With the log alone nothing can be forged.
 #[derive(Clone)]
 pub struct AuditKey(Zeroizing<[u8; KEY_BYTES]>);
 

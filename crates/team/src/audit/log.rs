@@ -59,7 +59,7 @@ pub struct AuditCounters {
 /// - Records are numbered from 1, and each is hashed with the one before it under a key. [`verify_log`](super::verify_log) finds
 ///   edits, gaps, insertions and changes of order; with a known [`AuditHead`], also a missing end.
 /// - A record is written when [`append`](Self::append) returns, so that it outlives the process, and durable when
-///   [`AuditTicket::wait_durable`] returns. Records that nobody waits for are durable within a second.
+///   [`AuditTicket::wait_durable`] returns. Records without a waiting caller are durable within a second.
 /// - Callers that wait at the same time share a sync.
 /// - A record that cannot be written, as on a full disk, is an error and leaves the log whole. Once there is room again, a
 ///   record tells how many were missed.

@@ -175,7 +175,7 @@ impl SharedLog {
     }
 }
 
-/// Makes records durable that nobody waits for, until the log is closed.
+/// Makes records durable that have no waiting caller, until the log is closed.
 pub(super) fn flush_in_background(log: &SharedLog) {
     let mut state = log.lock();
     loop {

@@ -128,7 +128,7 @@ pub fn verify_log(path: &Path, key: &AuditKey, known_heads: &[AuditHead]) -> Res
             Error::new(ErrorKind::NotFound, message).with_hint("name the file that the server writes")
         );
     }
-    let mut run = VerifyRun::new(key, known_heads);
+    let mut run = LogVerification::new(key, known_heads);
     let last = parts.len() - 1;
     for (place, part) in parts.iter().enumerate() {
         run.read_part(part, place == last)?;
@@ -137,14 +137,14 @@ pub fn verify_log(path: &Path, key: &AuditKey, known_heads: &[AuditHead]) -> Res
 }
 
 /// One pass over a log.
-struct VerifyRun<'a> {
+struct LogVerification<'a> {
     walk: ChainWalk<'a>,
     /// The known heads that were not met yet; one number may have several.
     awaited: BTreeMap<u64, Vec<AuditHead>>,
     report: AuditReport,
 }
 
-impl<'a> VerifyRun<'a> {
+impl<'a> LogVerification<'a> {
     fn new(key: &'a AuditKey, known_heads: &[AuditHead]) -> Self {
         let mut awaited: BTreeMap<u64, Vec<AuditHead>> = BTreeMap::new();
         // The head of an empty log says nothing about any record.

@@ -38,7 +38,7 @@ pub(crate) struct OutcomeItem {
 
 impl JobOutcome {
     /// An outcome of one sentence.
-    pub(crate) fn of(sentence: impl Into<String>) -> Self {
+    pub(crate) fn from_sentence(sentence: impl Into<String>) -> Self {
         Self {
             sentences: vec![sentence.into()],
             ..Self::default()

@@ -13,7 +13,7 @@ fn start_waiting(board: &JobBoard) -> (JobNumber, mpsc::Sender<()>) {
     let (send, wait) = mpsc::channel::<()>();
     let run = move |_: &JobHandle| {
         let _ = wait.recv();
-        Ok(JobOutcome::of("waited"))
+        Ok(JobOutcome::from_sentence("waited"))
     };
     (board.start(JobPlan::new("Wait"), now(), run).unwrap(), send)
 }
@@ -34,14 +34,14 @@ fn a_job_reports_progress_and_keeps_its_outcome() {
     let (told, heard) = mpsc::channel::<()>();
     let (send, wait) = mpsc::channel::<()>();
     let run = move |job: &JobHandle| {
-        job.report(JobProgress {
+        job.report(SiteJobProgress {
             done: 3,
             total: Some(7),
             note: "drawers".into(),
         });
         told.send(()).unwrap();
         let _ = wait.recv();
-        Ok(JobOutcome::of("7 drawers"))
+        Ok(JobOutcome::from_sentence("7 drawers"))
     };
     let number = board.start(JobPlan::new("Count"), now(), run).unwrap();
     heard.recv().unwrap();
@@ -52,7 +52,7 @@ fn a_job_reports_progress_and_keeps_its_outcome() {
     drop(send);
     assert_eq!(
         ended(&board, number),
-        JobState::Done(Box::new(JobOutcome::of("7 drawers")))
+        JobState::Done(Box::new(JobOutcome::from_sentence("7 drawers")))
     );
 }
 
@@ -96,7 +96,7 @@ fn no_more_run_at_once_than_allowed_and_the_oldest_ended_are_dropped() {
     drop(send);
     ended(&board, first);
     for _ in 0..MOST_ENDED + 5 {
-        board.keep_outcome("Export", now(), JobOutcome::of("done"));
+        board.keep_outcome("Export", now(), JobOutcome::from_sentence("done"));
     }
     // Running jobs are never dropped.
     assert_eq!(board.list().len(), MOST_ENDED + waiting.len());

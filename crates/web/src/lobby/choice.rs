@@ -8,7 +8,7 @@ use crate::reply::PageReply;
 
 /// A palace in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PalaceRow {
+pub struct LobbyPalaceRow {
     /// Its name in addresses, which needs no escape there.
     pub name: String,
     /// What the user may do in it, such as `read, write`.
@@ -19,7 +19,7 @@ pub struct PalaceRow {
 #[derive(Debug, Clone, Copy)]
 pub struct PalaceChoice<'a> {
     /// The palaces.
-    pub palaces: &'a [PalaceRow],
+    pub palaces: &'a [LobbyPalaceRow],
     /// Who looks at it.
     pub visitor: LobbyVisitor<'a>,
 }

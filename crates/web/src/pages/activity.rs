@@ -1,7 +1,7 @@
 //! What changed: the newest changes first, a page at a time, and those that come while one looks.
 //!
 //! The script asks for the feed with the cursor of the last change it shows, so that each comes once, in the order in
-//! which they happened, whoever writes. Without the script there is a link to what came since.
+//! which they happened, from every writer. Without the script there is a link to what came since.
 
 use loci_core::{ChangeKind, Cursor, Error, ErrorKind, Result};
 use loci_engine::changes::{ChangeView, ChangesReport};

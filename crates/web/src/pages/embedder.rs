@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use self::question::SwitchQuestion;
 use crate::context::{PageContext, PageResult};
-use crate::host::ModelRow;
+use crate::host::SiteModelRow;
 use crate::pages::job::running_jobs;
 use crate::parts::buttons::button_form;
 use crate::parts::findings::finding;
@@ -167,7 +167,7 @@ fn models(context: PageContext<'_>, report: &EmbedderReport) -> Markup {
     }
 }
 
-fn choice(report: &EmbedderReport, model: &ModelRow) -> Markup {
+fn choice(report: &EmbedderReport, model: &SiteModelRow) -> Markup {
     let active = report
         .spaces
         .iter()

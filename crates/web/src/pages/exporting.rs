@@ -83,7 +83,7 @@ pub(crate) fn download(context: PageContext<'_>) -> PageResult {
             }
             Err(ExportStop::Carrier(error)) => Err(error),
             Err(ExportStop::Palace(error)) => {
-                let mut outcome = JobOutcome::of(format!("The file is not complete: {error}"));
+                let mut outcome = JobOutcome::from_sentence(format!("The file is not complete: {error}"));
                 outcome.is_problem = true;
                 jobs.keep_outcome(title, now, outcome);
                 Err(io::Error::other(error.to_string()))
@@ -117,7 +117,8 @@ fn describe_trouble(report: &ExportReport) -> Option<JobOutcome> {
         return None;
     }
     let written = shown::count(report.drawers, "drawer");
-    let mut outcome = JobOutcome::of(format!("The file has {written}, but not all that was asked for."));
+    let mut outcome =
+        JobOutcome::from_sentence(format!("The file has {written}, but not all that was asked for."));
     outcome.is_problem = true;
     outcome.findings.clone_from(&report.warnings);
     let damaged = report.damaged.iter().map(|damage| {

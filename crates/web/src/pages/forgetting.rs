@@ -6,7 +6,7 @@ use loci_engine::undo::ActPreview;
 use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult};
-use crate::jobs::{JobHandle, JobOutcome, JobPlan, JobProgress};
+use crate::jobs::{JobHandle, JobOutcome, JobPlan, SiteJobProgress};
 use crate::parts::buttons::form_secret;
 use crate::parts::frame::{NavPage, PageFrame};
 use crate::parts::links::{drawer_link, job_link};
@@ -48,7 +48,7 @@ pub(crate) fn act(context: PageContext<'_>) -> PageResult {
     let run = move |job: &JobHandle| {
         turn.forget_acts();
         let report = palace.forget(&request, &mut |what, done, total| {
-            job.report(JobProgress {
+            job.report(SiteJobProgress {
                 done,
                 total: Some(total),
                 note: format!("rewriting {what}"),
@@ -78,7 +78,7 @@ fn to_request(selection: &ActSelection<'_>, agreed: u64) -> ForgetRequest {
 }
 
 fn describe(report: &ForgetReport) -> JobOutcome {
-    let mut outcome = JobOutcome::of(format!(
+    let mut outcome = JobOutcome::from_sentence(format!(
         "Forgot {}. No byte of them is left in what was rewritten.",
         shown::count(report.forgotten, "drawer")
     ));

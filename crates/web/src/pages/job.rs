@@ -6,7 +6,7 @@ use loci_core::{Error, ErrorKind, Result};
 use maud::{Markup, html};
 
 use crate::context::{PageContext, PageResult};
-use crate::jobs::{JobHandle, JobOutcome, JobPlan, JobProgress, JobState, JobView};
+use crate::jobs::{JobHandle, JobOutcome, JobPlan, JobState, JobView, SiteJobProgress};
 use crate::parts::buttons::button_form;
 use crate::parts::frame::{NavPage, PageFrame};
 use crate::parts::links::{PageLink, job_link};
@@ -112,7 +112,7 @@ fn changing_part(context: PageContext<'_>, job: &JobView) -> Markup {
     }
 }
 
-fn running(context: PageContext<'_>, job: &JobView, progress: &JobProgress) -> Markup {
+fn running(context: PageContext<'_>, job: &JobView, progress: &SiteJobProgress) -> Markup {
     let number = job.number.to_string();
     let total = progress.total.filter(|total| *total > 0);
     // What is done may pass a total that was measured before.

@@ -21,7 +21,7 @@ use crate::parts::links::{PageLink, anchor_name, drawer_link};
 use crate::parts::shown;
 use crate::reply::PageReply;
 use crate::request::PageFields;
-use part::SourcePart;
+use part::ShownSourcePart;
 
 /// The most drawers of a part.
 const PART_DRAWERS: usize = 60;
@@ -36,7 +36,7 @@ pub(crate) fn show(context: PageContext<'_>) -> PageResult {
     let Some(source) = report.source.as_deref() else {
         return several::show(context, &request, &report);
     };
-    let part = SourcePart::fit(&report, source, &request.anchor);
+    let part = ShownSourcePart::fit(&report, source, &request.anchor);
     let title = head::title_of(&report, source);
     let content = html! {
         (head::head(&report, source, &title))
@@ -68,7 +68,7 @@ pub(crate) fn show_part(context: PageContext<'_>) -> PageResult {
         .with_hint("open the source again")
     })?;
     Ok(PageReply::html(
-        SourcePart::fit(&report, source, &request.anchor).render(),
+        ShownSourcePart::fit(&report, source, &request.anchor).render(),
     ))
 }
 

@@ -11,7 +11,7 @@ use loci_core::{
 use loci_engine::keys::KeyFolder;
 use loci_engine::{AccessPolicy, EmbedderCatalog, MineRequest, Palace, PalaceAddress};
 use loci_store::EmbeddedBackend;
-use loci_web::{ModelRow, PageReply, PageRequest, Site, SiteHost, SpoolRow, ToolRow, Visit};
+use loci_web::{PageReply, PageRequest, Site, SiteHost, SiteModelRow, SiteToolRow, SpoolRow, Visit};
 
 use crate::scene::{NOW, SiteScene, body_text};
 
@@ -152,8 +152,8 @@ impl SiteHost for TwoModels {
         vec![EmbeddedBackend::new().descriptor().clone()]
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
-        vec![ToolRow {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
+        vec![SiteToolRow {
             name: "A tool <b>".to_owned(),
             is_connected: true,
             settings: "/etc/tool.json".to_owned(),
@@ -167,8 +167,8 @@ impl SiteHost for TwoModels {
         }))
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
-        let row = |model: &GatedModel| ModelRow {
+    fn list_models(&self) -> Vec<SiteModelRow> {
+        let row = |model: &GatedModel| SiteModelRow {
             name: model.identity.model.clone(),
             description: "counts <words>".to_owned(),
         };

@@ -12,7 +12,7 @@ use loci_engine::keys::KeyFolder;
 use loci_engine::{AccessPolicy, EmbedderCatalog, MineRequest, Palace, PalaceAddress};
 use loci_store::EmbeddedBackend;
 use loci_web::{
-    ModelRow, PageFields, PageReply, PageRequest, ReplyBody, Site, SiteHost, SpoolRow, ToolRow, Visit,
+    PageFields, PageReply, PageRequest, ReplyBody, Site, SiteHost, SiteModelRow, SiteToolRow, SpoolRow, Visit,
 };
 use tempfile::TempDir;
 
@@ -50,7 +50,7 @@ impl SiteHost for PlainHost {
         Vec::new()
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
         Vec::new()
     }
 
@@ -58,9 +58,9 @@ impl SiteHost for PlainHost {
         Ok(None)
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
+    fn list_models(&self) -> Vec<SiteModelRow> {
         let name = "builtin".to_owned();
-        vec![ModelRow {
+        vec![SiteModelRow {
             name,
             description: "the table of the binary".to_owned(),
         }]

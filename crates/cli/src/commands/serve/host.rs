@@ -1,5 +1,5 @@
-//! What the pages of a served palace show of the machine: its backends and models. Tools, hooks and files of the user who
-//! runs the server are nobody's business.
+//! What the pages of a served palace show of the machine: its backends and models. The tools, hooks and files of
+//! its owner are not shown to callers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loci_core::{BackendDescriptor, Embedder, Error, ErrorKind, Result};
 use loci_engine::MineRequest;
-use loci_web::{ModelRow, SiteHost, SpoolRow, ToolRow};
+use loci_web::{SiteHost, SiteModelRow, SiteToolRow, SpoolRow};
 
 use crate::commands::web::{list_own_backends, list_usable_models, open_named_model};
 use crate::embedders::InstalledEmbedders;
@@ -37,7 +37,7 @@ impl SiteHost for ServingMachine {
         list_own_backends(&self.environment)
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
         Vec::new()
     }
 
@@ -45,7 +45,7 @@ impl SiteHost for ServingMachine {
         Ok(None)
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
+    fn list_models(&self) -> Vec<SiteModelRow> {
         list_usable_models(&self.embedders)
     }
 

@@ -9,7 +9,7 @@ use loci_core::{BackendDescriptor, Embedder, Error, ErrorKind, FilingDoor, Resul
 use loci_embed::models::ModelState;
 use loci_engine::MineRequest;
 use loci_engine::spool::EventSpool;
-use loci_web::{ModelRow, SiteHost, SpoolRow, ToolRow};
+use loci_web::{SiteHost, SiteModelRow, SiteToolRow, SpoolRow};
 
 use crate::commands::connect::find_on_path;
 use crate::commands::hook;
@@ -101,24 +101,24 @@ pub(crate) fn list_own_backends(environment: &ProcessEnvironment) -> Vec<Backend
 }
 
 /// The models that a palace can be switched to.
-pub(crate) fn list_usable_models(embedders: &InstalledEmbedders) -> Vec<ModelRow> {
+pub(crate) fn list_usable_models(embedders: &InstalledEmbedders) -> Vec<SiteModelRow> {
     let Ok(models) = embedders.models() else {
         // Without a folder of models there is the one that is part of this program.
-        return vec![ModelRow {
+        return vec![SiteModelRow {
             name: loci_embed::builtin::NAME.to_owned(),
             description: "part of this program".to_owned(),
         }];
     };
     let listed = models.list_models().into_iter();
     let installed = listed.filter(|model| model.state == ModelState::Installed);
-    let rows = installed.map(|model| ModelRow {
+    let rows = installed.map(|model| SiteModelRow {
         description: describe_model(&model),
         name: model.name,
     });
     let servers = models.list_servers().unwrap_or_default().into_iter();
     // A server whose file cannot be read cannot be switched to.
     let servers = servers.filter_map(|(name, config)| Some((name, config.ok()?)));
-    let servers = servers.map(|(name, config)| ModelRow {
+    let servers = servers.map(|(name, config)| SiteModelRow {
         name,
         description: format!("{} at {}", config.model, config.url),
     });
@@ -142,7 +142,7 @@ impl SiteHost for OwnMachine {
         list_own_backends(&self.environment)
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
         let Ok(folders) = read_tool_folders(false) else {
             return Vec::new();
         };
@@ -155,7 +155,7 @@ impl SiteHost for OwnMachine {
                 Ok(status) => status.files.first().map(|path| path.display().to_string()),
                 Err(error) => Some(error.to_string()),
             };
-            is_here.then(|| ToolRow {
+            is_here.then(|| SiteToolRow {
                 name: tool.title().to_owned(),
                 is_connected: status.as_ref().is_ok_and(ToolStatus::is_connected),
                 settings: settings.unwrap_or_default(),
@@ -183,7 +183,7 @@ impl SiteHost for OwnMachine {
         }))
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
+    fn list_models(&self) -> Vec<SiteModelRow> {
         list_usable_models(&self.embedders)
     }
 

@@ -34,7 +34,7 @@ impl TypedDrawer {
         }
     }
 
-    /// Returns a stored drawer as it stands in boxes that nobody has touched.
+    /// Returns a stored drawer as it stands in boxes that have not been touched.
     pub(super) fn of_drawer(drawer: &DrawerView) -> Self {
         Self {
             text: Some(text_box::as_returned(drawer.whole_text())),

@@ -83,7 +83,7 @@ fn describe(report: &MaintainReport) -> JobOutcome {
         MaintenanceStatus::AlreadyRunning => "It is running already elsewhere; nothing was done here.",
         MaintenanceStatus::NothingToDo => "There was nothing to do.",
     };
-    let mut outcome = JobOutcome::of(status);
+    let mut outcome = JobOutcome::from_sentence(status);
     let figures = done.figures.iter();
     outcome.list(
         "Figures",

@@ -24,7 +24,7 @@ pub(super) fn verify(palace: &Palace, job: &JobHandle) -> Result<JobOutcome> {
     });
     match verified {
         Err(error) if error.kind() == ErrorKind::Conflict && job.stop_signal().is_requested() => {
-            Ok(JobOutcome::of(format!(
+            Ok(JobOutcome::from_sentence(format!(
                 "Stopped, as you asked, after {}. That says nothing of the others.",
                 shown::count(reached, "drawer")
             )))
@@ -55,7 +55,7 @@ fn describe(report: &VerifyReport) -> JobOutcome {
     let mut outcome = JobOutcome {
         findings: report.findings.clone(),
         is_problem: !report.ok,
-        ..JobOutcome::of(verdict)
+        ..JobOutcome::from_sentence(verdict)
     };
     outcome.say(format!(
         "Palaces with the same drawers have the same sum: {}",

@@ -8,7 +8,7 @@ use crate::parts::shown;
 
 /// Describes a run that was stopped.
 pub(super) fn stopped(reached: MineProgress) -> JobOutcome {
-    let mut outcome = JobOutcome::of("Stopped, as you asked.");
+    let mut outcome = JobOutcome::from_sentence("Stopped, as you asked.");
     outcome.say(format!(
         "{} filed until then, from {}; they stay. Mine the same path again to go on.",
         was_filed(reached.drawers),
@@ -24,7 +24,7 @@ fn was_filed(drawers: u64) -> String {
 
 /// Describes a run that came to its end.
 pub(super) fn ended(report: &MineReport) -> JobOutcome {
-    let mut outcome = JobOutcome::of(count_sources(report));
+    let mut outcome = JobOutcome::from_sentence(count_sources(report));
     outcome.say(format!(
         "{} filed, {} kept as they were, {} removed because their text is no longer in its source.",
         shown::count(report.drawers_added, "drawer"),

@@ -35,7 +35,7 @@ pub(super) enum FoldedKind {
 
 impl FoldedKind {
     /// Returns the sort of a drawer; none if its words are read as they stand.
-    pub(super) fn of(drawer: &DrawerView) -> Option<Self> {
+    pub(super) fn from_drawer(drawer: &DrawerView) -> Option<Self> {
         match drawer.kind.as_deref()? {
             "tool_call" => Some(Self::Call),
             "tool_result" => Some(Self::Output),

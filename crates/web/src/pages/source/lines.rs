@@ -3,13 +3,13 @@
 use loci_engine::passage::are_joined;
 use maud::{Markup, html};
 
-use super::part::SourcePart;
+use super::part::ShownSourcePart;
 use super::pieces::{self, PieceLayout, ShownPiece};
 use crate::parts::shown;
 use crate::parts::syntax::rules_for;
 
 /// Shows the lines of a part.
-pub(super) fn lines(part: &SourcePart<'_>) -> Markup {
+pub(super) fn lines(part: &ShownSourcePart<'_>) -> Markup {
     let rules = rules_for(part.source).filter(|_| part.has_colors);
     let layout = PieceLayout {
         rules,

@@ -18,7 +18,7 @@ const LINKS_AROUND: usize = 20;
 
 /// A part of a source.
 #[derive(Debug)]
-pub(super) struct SourcePart<'a> {
+pub(super) struct ShownSourcePart<'a> {
     pub(super) source: &'a str,
     pub(super) kind: PassageKind,
     pub(super) pieces: Vec<ShownPiece<'a>>,
@@ -34,7 +34,7 @@ pub(super) struct SourcePart<'a> {
     after: Option<String>,
 }
 
-impl<'a> SourcePart<'a> {
+impl<'a> ShownSourcePart<'a> {
     /// Takes as much of a passage as fits on a page, around the place it was read for.
     pub(super) fn fit(report: &'a PassageReport, source: &'a str, anchor: &PassageAnchor) -> Self {
         // The ways to other parts and pages name the source, too.
@@ -62,7 +62,7 @@ impl<'a> SourcePart<'a> {
         let has_lines = kind == PassageKind::File;
         let all: Vec<ShownPiece<'_>> = (0..)
             .zip(&report.drawers)
-            .map(|(at, drawer)| ShownPiece::of(drawer, has_lines, report.at == Some(at)))
+            .map(|(at, drawer)| ShownPiece::from_drawer(drawer, has_lines, report.at == Some(at)))
             .collect();
         let costs: Vec<usize> = all
             .iter()

@@ -23,7 +23,7 @@ pub(super) struct ShownPiece<'a> {
 
 impl<'a> ShownPiece<'a> {
     /// Takes as much of a drawer as fits.
-    pub(super) fn of(drawer: &'a DrawerView, has_lines: bool, is_here: bool) -> Self {
+    pub(super) fn from_drawer(drawer: &'a DrawerView, has_lines: bool, is_here: bool) -> Self {
         let (text, cost) = cut_text(drawer.whole_text(), has_lines);
         Self {
             drawer,

@@ -6,7 +6,7 @@ use loci_engine::view::DrawerView;
 use maud::{Markup, html};
 
 use super::folded::FoldedKind;
-use super::part::SourcePart;
+use super::part::ShownSourcePart;
 use super::pieces::{self, PieceLayout, ShownPiece};
 use crate::parts::links::{PageLink, drawer_link, place_link};
 use crate::parts::shown;
@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 80;
 const NAMED_PIECES: usize = 12;
 
 /// Shows the messages of a part.
-pub(super) fn messages(part: &SourcePart<'_>) -> Markup {
+pub(super) fn messages(part: &ShownSourcePart<'_>) -> Markup {
     let joined = |first: &ShownPiece<'_>, second: &ShownPiece<'_>| {
         !first.is_cut() && are_joined(first.drawer, second.drawer)
     };
@@ -50,20 +50,20 @@ fn find_new_days(messages: &[&[ShownPiece<'_>]]) -> Vec<Option<String>> {
 }
 
 /// The line between two days.
-fn day_break(part: &SourcePart<'_>, day: &str) -> Markup {
+fn day_break(part: &ShownSourcePart<'_>, day: &str) -> Markup {
     let link = PageLink::to("/timeline")
         .with("source", part.source)
         .with("day", day);
     html! { li.day-break data-day=(day) { a href=(link.href()) { (shown::calendar_day(day)) } } }
 }
 
-fn message(part: &SourcePart<'_>, pieces: &[ShownPiece<'_>], continues: bool, goes_on: bool) -> Markup {
+fn message(part: &ShownSourcePart<'_>, pieces: &[ShownPiece<'_>], continues: bool, goes_on: bool) -> Markup {
     let Some(first) = pieces.first() else {
         return html! {};
     };
     let drawer = first.drawer;
     let is_here = pieces.iter().any(|piece| piece.is_here);
-    let folded = FoldedKind::of(drawer);
+    let folded = FoldedKind::from_drawer(drawer);
     let class = match (folded, drawer.kind.as_deref()) {
         (Some(_), _) => "message folded",
         (None, Some("human")) => "message human",
@@ -112,7 +112,7 @@ fn rules_of(drawer: &DrawerView, folded: Option<FoldedKind>) -> Option<&'static 
 }
 
 /// The link to this place, which tells the time if one is known.
-fn place_of(part: &SourcePart<'_>, drawer: &DrawerView) -> Markup {
+fn place_of(part: &ShownSourcePart<'_>, drawer: &DrawerView) -> Markup {
     html! {
         a.here-link href=(place_link(part.source, &drawer.id)) title="This place in the source" {
             @match drawer.said_at {
@@ -142,7 +142,7 @@ fn facts(drawer: &DrawerView) -> Markup {
     let failed = entry("error").is_some_and(|error| *error == MetadataValue::from(true));
     let kind = drawer.kind.as_deref();
     html! {
-        @if let (Some(kind), false) = (kind, matches!(kind, Some("human" | "assistant")) || FoldedKind::of(drawer).is_some()) { span.kind { (short_name(kind)) } }
+        @if let (Some(kind), false) = (kind, matches!(kind, Some("human" | "assistant")) || FoldedKind::from_drawer(drawer).is_some()) { span.kind { (short_name(kind)) } }
         @if let Some(model) = entry("model").and_then(MetadataValue::as_text) { span.kind { (short_name(model)) } }
         @if let Some(branch) = entry("branch").and_then(MetadataValue::as_text) { span.tag { (short_name(branch)) " branch" } }
         @if failed { span.tag { "failed" } }
