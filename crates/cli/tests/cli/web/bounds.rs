@@ -8,7 +8,7 @@ use std::time::Duration;
 use loci_core::{BackendDescriptor, Embedder, EmbedderIdentity, Error, ErrorKind, Result, Timestamp};
 use loci_engine::{EmbedderCatalog, MineRequest, Palace, PalaceAddress};
 use loci_serve::web::{WebLimits, WebOptions, serve_web};
-use loci_web::{ModelRow, Site, SiteHost, SpoolRow, ToolRow};
+use loci_web::{Site, SiteHost, SiteModelRow, SiteToolRow, SpoolRow};
 
 use super::front::check_headers;
 use super::running::RawVisitor;
@@ -41,7 +41,7 @@ impl SiteHost for BareMachine {
         Vec::new()
     }
 
-    fn list_tools(&self) -> Vec<ToolRow> {
+    fn list_tools(&self) -> Vec<SiteToolRow> {
         Vec::new()
     }
 
@@ -49,7 +49,7 @@ impl SiteHost for BareMachine {
         Ok(None)
     }
 
-    fn list_models(&self) -> Vec<ModelRow> {
+    fn list_models(&self) -> Vec<SiteModelRow> {
         Vec::new()
     }
 
