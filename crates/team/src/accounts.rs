@@ -122,7 +122,7 @@ impl TeamAccounts {
     fn read_book(&self) -> Result<LoadedBook> {
         let snapshot = FileSnapshot::read(&self.path, OthersMay::Nothing, MOST_BYTES)?;
         let snapshot = snapshot.ok_or_else(|| {
-            let message = format!("there is no accounts file {}", self.path.display());
+            let message = format!("the accounts file {} does not exist", self.path.display());
             Error::new(ErrorKind::NotFound, message).with_hint("make it by adding a user")
         })?;
         let book = AccountsBook::parse(&self.path, &snapshot.bytes)?;

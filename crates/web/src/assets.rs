@@ -64,7 +64,7 @@ pub(crate) static ICON: LazyLock<SiteAsset> =
 /// Serves an asset.
 pub(crate) fn show(context: PageContext<'_>) -> PageResult {
     find_asset(&context.request.path).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "there is no such file")
+        Error::new(ErrorKind::NotFound, "this file does not exist")
             .with_hint("reload the page that asked for it")
     })
 }

@@ -70,7 +70,7 @@ impl Site {
             return Err(error.with_hint("nothing was changed; open the page again and repeat what you did"));
         }
         let Some(route) = find_route(&request.path) else {
-            let error = Error::new(ErrorKind::NotFound, "there is no such page");
+            let error = Error::new(ErrorKind::NotFound, "this page does not exist");
             return Err(error.with_hint("search, or choose a page above"));
         };
         match (request.method, route.get, route.post) {

@@ -118,7 +118,7 @@ impl TeamRouter {
                 router.run_audited(&opened, call, client, stop, from)
             }
             (None, _) => {
-                let error = Error::new(ErrorKind::NotFound, "there is no such palace for you");
+                let error = Error::new(ErrorKind::NotFound, "this palace does not exist for you");
                 ApiReply::from_error(&error.with_hint("GET /api/v1/palaces lists those there are"))
             }
             (_, Err(error)) => ApiReply::from_error(&error),

@@ -86,7 +86,7 @@ impl TeamRouter {
             // What the protocol answers to a session that has ended: the client begins a new one.
             return Err(HttpRefusal::new(
                 StatusCode::NOT_FOUND,
-                "there is no such session",
+                "this session does not exist",
             ));
         }
         let watch = AuditedCalls::new(

@@ -147,7 +147,7 @@ impl AccountsBook {
     pub(super) fn token_mut(&mut self, id: &TokenId) -> Result<&mut TokenRecord> {
         let token = self.tokens.iter_mut().find(|token| token.id == *id);
         token.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no token {id}"))
+            Error::new(ErrorKind::NotFound, format!("token {id} does not exist"))
                 .with_hint("nothing was changed")
         })
     }
@@ -184,7 +184,7 @@ impl AccountsBook {
 }
 
 pub(super) fn missing_user(name: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no user {name:?}")).with_hint("nothing was changed")
+    Error::new(ErrorKind::NotFound, format!("user {name:?} does not exist")).with_hint("nothing was changed")
 }
 
 impl std::fmt::Debug for UserRecord {

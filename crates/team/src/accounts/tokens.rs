@@ -122,7 +122,7 @@ impl TeamAccounts {
             let token = book.token_mut(id)?;
             let is_over = token.expires.is_some_and(|expires| expires <= now);
             if token.revoked.is_some() || is_over {
-                let error = Error::invalid(format!("the token {id} is no longer valid"));
+                let error = Error::invalid(format!("the token {id} has expired or was revoked"));
                 return Err(error.with_hint("nothing was changed; make a new token"));
             }
             let old = std::mem::replace(&mut token.secret, StoredHash(secret));

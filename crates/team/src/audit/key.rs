@@ -32,7 +32,7 @@ impl AuditKey {
     pub fn open(path: &Path) -> Result<Self> {
         let snapshot = FileSnapshot::read(path, OthersMay::Nothing, KEY_BYTES as u64)?;
         let snapshot = snapshot.ok_or_else(|| {
-            let message = format!("there is no key of an audit log at {}", path.display());
+            let message = format!("no key of an audit log was found at {}", path.display());
             Error::new(ErrorKind::NotFound, message).with_hint("restore it from where it was backed up")
         })?;
         let bytes = Zeroizing::new(snapshot.bytes);

@@ -123,7 +123,7 @@ impl AuditReport {
 pub fn verify_log(path: &Path, key: &AuditKey, known_heads: &[AuditHead]) -> Result<AuditReport> {
     let parts = open_parts(path)?;
     if parts.is_empty() {
-        let message = format!("there is no audit log {}", path.display());
+        let message = format!("the audit log {} does not exist", path.display());
         return Err(
             Error::new(ErrorKind::NotFound, message).with_hint("name the file that the server writes")
         );

@@ -145,7 +145,7 @@ impl KeyCache {
         let snapshot = snapshot.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                format!("there is no key set {}", path.display()),
+                format!("the key set {} does not exist", path.display()),
             )
             .with_hint("save the issuer's public keys there")
         })?;

@@ -38,7 +38,7 @@ pub(super) fn describe_key(name: &str) -> Json {
     }
     let mut chars = name.chars();
     let (Some(c), None) = (chars.next(), chars.next()) else {
-        panic!("there is no key {name}")
+        panic!("the key {name} is unknown")
     };
     let code = c.to_ascii_uppercase() as u32;
     let mut event = json!({"key": name, "windowsVirtualKeyCode": 0, "modifiers": modifiers});

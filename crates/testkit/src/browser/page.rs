@@ -174,7 +174,7 @@ impl BrowserPage {
         let value = self.eval(&format!("document.querySelector({})?.innerText", json!(selector)));
         match value.as_str() {
             Some(text) => text.to_owned(),
-            None => panic!("there is no {selector}\n{}", self.describe()),
+            None => panic!("{selector} is not there:\n{}", self.describe()),
         }
     }
 

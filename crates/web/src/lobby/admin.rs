@@ -156,7 +156,7 @@ impl AdminPage<'_> {
                     (secret(self.visitor))
                     input type="hidden" name="act" value="add";
                     label { span { "Name" } input name="user" required maxlength="64" autocomplete="username" autocapitalize="none" spellcheck="false"; }
-                    label { span { "Rights, as in " code { "work/garden:read,write" } } input name="rights" spellcheck="false" autocapitalize="none"; }
+                    label { span { "Rights, as in " code { "work/garden:read,write" } } input name="rights" autocomplete="off" spellcheck="false" autocapitalize="none"; }
                     label { span { "Password, if the user signs in with one" } input type="password" name="password" autocomplete="new-password" maxlength="1024"; }
                     button.primary { "Add the user" }
                 }

@@ -125,7 +125,7 @@ fn entries(context: PageContext<'_>, report: &DiaryReport) -> Markup {
             .href()
     };
     html! {
-        @if report.entries.is_empty() { div.empty { p { "There is no entry here." } } }
+        @if report.entries.is_empty() { div.empty { p { "No entries here." } } }
         ol.card-list.diary { @for drawer in &report.entries { (entry(drawer)) } }
         @if let Some(next) = &report.next {
             nav.pager aria-label="More entries" { a.button rel="next" href=(link(next)) { "Earlier entries" } }

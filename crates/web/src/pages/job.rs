@@ -89,7 +89,7 @@ fn find_job(context: PageContext<'_>, fields: &PageFields) -> Result<JobView> {
     let number = fields.value("number").unwrap_or_default();
     let found = number.parse().ok().and_then(|number| context.jobs().find(number));
     found.ok_or_else(|| {
-        let message = format!("there is no job number {number:?}");
+        let message = format!("job number {number:?} does not exist");
         Error::new(ErrorKind::NotFound, message)
             .with_hint("jobs are forgotten when the server ends, and the oldest after many others")
     })

@@ -63,7 +63,7 @@ pub(crate) fn show_part(context: PageContext<'_>) -> PageResult {
     let source = report.source.as_deref().ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
-            "this source is no longer here, or there are several of its name",
+            "this source was removed, or several have its name",
         )
         .with_hint("open the source again")
     })?;

@@ -54,11 +54,7 @@ fn diaries_are_listed_and_read_page_by_page() {
     }
     let distinct: std::collections::BTreeSet<&String> = seen.iter().collect();
     assert_eq!((seen.len(), distinct.len()), (65, 65));
-    assert!(
-        scene
-            .html("/diary?agent=nobody")
-            .contains("There is no entry here")
-    );
+    assert!(scene.html("/diary?agent=nobody").contains("No entries here"));
     assert_eq!(scene.get("/diary?agent=scout&cursor=x").status, 400);
 }
 

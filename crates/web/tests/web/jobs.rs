@@ -175,7 +175,7 @@ fn an_unknown_job_is_told_and_nobody_else_is_stopped() {
     for target in ["/job?number=7", "/job?number=x", "/job?number=-1&part=1"] {
         let reply = scene.get(target);
         assert_eq!(reply.status, 404, "{target}");
-        assert!(body_text(reply).contains("there is no job number"));
+        assert!(body_text(reply).contains("does not exist"));
     }
     assert_eq!(scene.post("/job/stop", &[("number", "7")]).status, 404);
     assert_eq!(scene.post("/job/stop", &[]).status, 404);

@@ -219,7 +219,7 @@ fn check_exists(files: &ServerFiles) -> Result<()> {
     if files.audit.exists() {
         return Ok(());
     }
-    let message = format!("there is no audit log {}", files.audit.display());
+    let message = format!("the audit log {} does not exist", files.audit.display());
     Err(Error::new(ErrorKind::NotFound, message)
         .with_hint("name the folder of the server with --data, or its config with --config"))
 }

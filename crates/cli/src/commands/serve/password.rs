@@ -51,7 +51,7 @@ pub(super) fn read_password() -> Result<String> {
     })?;
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
-        return Err(Error::invalid("there is no password on standard input")
+        return Err(Error::invalid("standard input holds no password")
             .with_hint("nothing was changed; write it as the first line"));
     }
     Ok(password.to_owned())

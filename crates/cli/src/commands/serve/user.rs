@@ -364,6 +364,6 @@ fn print_user(user: &ListedUser, page: &mut TextPage) {
 }
 
 fn unknown_user(name: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no user {name:?}"))
+    Error::new(ErrorKind::NotFound, format!("user {name:?} does not exist"))
         .with_hint("nothing was changed; `loci serve user list` lists the users")
 }

@@ -48,7 +48,7 @@ impl PageExportArgs {
         let given = self.narrowing.list_given();
         match (&self.export, given.first()) {
             (None, Some((option, _))) => Err(Error::invalid(format!(
-                "--{option} chooses what --export writes, and there is no --export"
+                "--{option} chooses what --export writes, and --export is missing"
             ))
             .with_hint(
                 "name a file with --export, or narrow down on the pages themselves; --wing works with both",

@@ -26,11 +26,13 @@ const WRITES: [&str; 14] = [
 ];
 
 /// Commands that open no palace, or only later, as servers do, and those whose rows name other palaces.
-const OPENS_NONE: [&str; 22] = [
+const OPENS_NONE: [&str; 24] = [
     "backends",
     "bench",
     "completions",
     "connect",
+    "backend help",
+    "backend test nowhere",
     "embedder help",
     "help",
     "help-markdown",

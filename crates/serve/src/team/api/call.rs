@@ -141,7 +141,7 @@ fn unknown_tool_error(name: &str) -> Error {
     let name = cut_to_bytes(name, LONGEST_NAME);
     Error::new(
         ErrorKind::NotFound,
-        format!("there is no operation {name:?} here"),
+        format!("the operation {name:?} does not exist here"),
     )
     .with_hint("nothing was done; GET /api/v1/openapi.json describes all operations")
 }

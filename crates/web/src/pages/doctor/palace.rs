@@ -72,7 +72,7 @@ impl PalaceHealth {
                 @match &status.embedder.model {
                     Some(model) => p dir="auto" { (shown::name(model)) @if let Some(dimension) = status.embedder.dimension {
                         span.muted { ", " (dimension) " dimensions, " (status.metric) } } },
-                    None => p { @if status.embedder.state == "unknown" { "No model is recorded for the vectors." } @else { "There is no model; search is by words." } },
+                    None => p { @if status.embedder.state == "unknown" { "No model is recorded for the vectors." } @else { "Without a model, search is by words." } },
                 }
                 @if self.spaces.iter().any(|space| space.state != SpaceState::Active) { (spaces::table(&self.spaces)) }
             }

@@ -26,7 +26,7 @@ fn was_filed(drawers: u64) -> String {
 pub(super) fn ended(report: &MineReport) -> JobOutcome {
     let mut outcome = JobOutcome::from_sentence(count_sources(report));
     outcome.say(format!(
-        "{} filed, {} kept as they were, {} removed because their text is no longer in its source.",
+        "{} filed, {} kept as they were, {} removed because their source no longer holds their text.",
         shown::count(report.drawers_added, "drawer"),
         shown::digits(report.drawers_kept),
         shown::digits(report.drawers_removed)
@@ -73,7 +73,7 @@ fn say_exceptions(report: &MineReport, outcome: &mut JobOutcome) {
         outcome.say(format!("{pieces} withheld, because they were deleted before."));
     }
     if report.without_vector > 0 {
-        let why = report.lacking.as_deref().unwrap_or("there is no model");
+        let why = report.lacking.as_deref().unwrap_or("a model is missing");
         outcome.say(format!(
             "{} stored without a vector: {why}.",
             shown::count(report.without_vector, "drawer")

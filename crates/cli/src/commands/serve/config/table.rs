@@ -121,7 +121,7 @@ impl<'t> ConfigTable<'t> {
     /// The number of a key, above 0.
     pub(super) fn number(&self, key: &'static str) -> Option<f64> {
         let found = self.find(key)?;
-        #[expect(clippy::cast_precision_loss, reason = "a rate of 2⁵³ requests is no bound")]
+        #[expect(clippy::cast_precision_loss, reason = "a rate of 2⁵³ requests limits nothing")]
         let whole = found.item.as_integer().map(|number| number as f64);
         let number = found.item.as_float().or(whole);
         let number = number.filter(|number| number.is_finite() && *number > 0.0);
