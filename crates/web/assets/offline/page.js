@@ -63,7 +63,8 @@ const showThing = (asked, isMoved) => {
   scrollTo(0, 0);
   const here = view.querySelector(".passage.here");
   if (here) here.scrollIntoView({ block: "center" });
-  view.querySelector("h1")?.focus({ preventScroll: true });
+  // Not from under the hands of a reader who has begun to type.
+  if (document.activeElement !== box) view.querySelector("h1")?.focus({ preventScroll: true });
 };
 
 const showResults = async (asked, isMoved) => {

@@ -95,7 +95,7 @@ impl AdminPage<'_> {
                 }
                 form.row method="post" action="/admin" {
                     (self.act("rights", name))
-                    label.grow { span { "Rights, one to a line or space" }
+                    label.grow { span { "Rights, separated by spaces" }
                         input name="rights" value=(user.grants.join(" ")) spellcheck="false" autocapitalize="none";
                     }
                     button { "Save rights" }
@@ -123,7 +123,7 @@ impl AdminPage<'_> {
 
     fn tokens(&self, user: &UserRow) -> Markup {
         html! {
-            table {
+            table.table {
                 thead { tr { th scope="col" { "Token" } th scope="col" { "For" } th scope="col" { "Rights" } th scope="col" { "State" } th scope="col" { span.visually-hidden { "Act" } } } }
                 tbody {
                     @for token in &user.tokens {

@@ -190,7 +190,7 @@ fn everything_can_be_done_by_keys() {
     page.press_key("k");
     assert_eq!(page.count(".card.chosen"), 1);
     page.press_key("Enter");
-    page.wait_until("location.hash.startsWith('#d=bean-')");
+    page.wait_until("location.hash.startsWith('#d=bean-') && document.activeElement.tagName === 'H1'");
     page.press_key("/");
     assert_eq!(page.eval("document.activeElement.id"), "q");
     page.type_text("compost j");
